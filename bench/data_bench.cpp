@@ -49,12 +49,12 @@ int64_t bytes_below(const std::string& path) {
 }
 
 void write_text_dataset(const std::string& folder, int64_t megabytes) {
-  lra::tasks::Manifest manifest;
+  lra::Manifest manifest;
   manifest.task = "text";
   manifest.task_version = lra::tasks::find_task("text").version;
   manifest.source = "imported";
   manifest.token_offset = 1;
-  lra::tasks::DatasetWriter writer(folder, manifest, megabytes << 20);
+  lra::DatasetWriter writer(folder, manifest, megabytes << 20);
   std::mt19937_64 random(0);
   std::vector<uint8_t> sequence(4096);
   writer.begin_split("train");

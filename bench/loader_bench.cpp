@@ -48,12 +48,12 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-lra::tasks::Split write_split(const Row& row, const std::string& folder) {
-  lra::tasks::Manifest manifest;
+lra::Split write_split(const Row& row, const std::string& folder) {
+  lra::Manifest manifest;
   manifest.task = "bench";
   manifest.source = "generated";
   manifest.token_offset = row.shape.has_padding ? 1 : 0;
-  lra::tasks::DatasetWriter writer(folder, manifest, 0);
+  lra::DatasetWriter writer(folder, manifest, 0);
   std::mt19937_64 random(0);
   std::vector<uint8_t> sequence(static_cast<size_t>(row.shape.length));
   writer.begin_split("train");
@@ -62,7 +62,7 @@ lra::tasks::Split write_split(const Row& row, const std::string& folder) {
     writer.add(static_cast<int32_t>(i % 2), sequence);
   }
   writer.finish();
-  return lra::tasks::Dataset::open(folder).split("train");  // reads all of it, so it is cached
+  return lra::Dataset::open(folder).split("train");  // reads all of it, so it is cached
 }
 
 // GB of stored tokens that `make(step)` takes in a second, elapsed and of the processor.
@@ -82,8 +82,8 @@ Speed speed_of(const Row& row, double seconds, const Make& make) {
 }
 
 void measure(const Row& row, const std::string& folder, double seconds) {
-  const lra::tasks::Split split = write_split(row, folder);
-  const lra::tasks::BatchOrder order(split.size(), row.batch, 1);
+  const lra::Split split = write_split(row, folder);
+  const lra::BatchOrder order(split.size(), row.batch, 1);
   std::vector<int64_t> indices(static_cast<size_t>(row.batch));
   const Speed made = speed_of(row, seconds, [&](int64_t step) {
     order.fill(step, indices);

@@ -40,7 +40,7 @@ constexpr Way kWays[] = {{"full length", false, {}},
 // One model, computed in one way.
 class Steps {
  public:
-  Steps(const RunConfig& run, const TaskShape& shape, const tasks::Split& split, const Way& way)
+  Steps(const RunConfig& run, const TaskShape& shape, const Split& split, const Way& way)
       : run_(run),
         shape_(shape),
         split_(split),
@@ -60,7 +60,7 @@ class Steps {
 
   double positions_per_token() const {
     constexpr int kBatches = 100;
-    const tasks::BatchOrder order(split_.size(), run_.train.batch_size, run_.seed);
+    const BatchOrder order(split_.size(), run_.train.batch_size, run_.seed);
     int64_t positions = 0, tokens = 0;
     for (int step = 0; step < kBatches; ++step) {
       const auto examples = training::micro_batches(order, step, {}).at(0);
@@ -82,14 +82,14 @@ class Steps {
   training::BatchLoader loader() const {
     return {split_,
             shape_,
-            tasks::BatchOrder(split_.size(), run_.train.batch_size, run_.seed),
+            BatchOrder(split_.size(), run_.train.batch_size, run_.seed),
             0,
             {.trim = way_.trim}};
   }
 
   const RunConfig& run_;
   const TaskShape& shape_;
-  const tasks::Split& split_;
+  const Split& split_;
   const Way& way_;
   models::SequenceClassifier model_;
   training::FlatParameters parameters_;
@@ -100,8 +100,7 @@ class Steps {
 void measure(const RunConfig& run, const std::string& data, int rounds) {
   const auto task = run.make_task();
   const TaskShape shape = task->shape();
-  const tasks::Split split =
-      task->split(tasks::prepare_data(run.task_spec(), *task, data, true), "train");
+  const Split split = task->split(tasks::prepare_data(run.task_spec(), *task, data, true), "train");
   std::vector<std::unique_ptr<Steps>> ways;
   std::vector<double> peaks;
   for (const Way& way : kWays) {

@@ -24,8 +24,9 @@ class Layers(unittest.TestCase):
     def test_accepts_what_the_design_allows(self):
         self.assertEqual([], self.breaches({
             "base/error.h": "#include <string>\n",
-            "tasks/task.h": '#include "base/error.h"\n#include "tasks/dataset.h"\n',
-            "tasks/dataset.h": "",
+            "tasks/task.h": '#include "base/error.h"\n#include "data/dataset.h"\n#include "checks/facts.h"\n',
+            "data/dataset.h": "",
+            "checks/facts.h": '#include "data/dataset.h"\n',
             "kernels/gelu_cuda.cu": '#include <cuda_runtime.h>\n#include "kernels/gelu.h"\n',
             "kernels/gelu.h": "",
             "ops/gelu.h": '#include <ATen/ATen.h>\n#include "kernels/gelu.h"\n',
@@ -35,7 +36,24 @@ class Layers(unittest.TestCase):
     def test_names_file_and_line_of_a_room_that_reaches_up(self):
         self.assert_one_breach(
             {"tasks/task.h": '// a task\n\n#include "training/trainer.h"\n'},
-            "src/tasks/task.h:3:", "training/trainer.h", "room tasks may include only: io base")
+            "src/tasks/task.h:3:", "training/trainer.h", "room tasks may include only: checks data io base")
+
+    def test_keeps_tasks_apart(self):
+        include = '#include "tasks/text/text.h"\n'
+        self.assertEqual([], self.breaches({
+            "tasks/all.cpp": include, "tasks/every_task_test.cpp": include, "tasks/text/text.cpp": include,
+            "tasks/text/text.h": "", "tasks/image/image_test.cpp": include}))
+        self.assert_one_breach({"tasks/image/image.cpp": include}, "src/tasks/image/image.cpp:1", "no other task")
+        self.assert_one_breach({"tasks/prepare.cpp": include}, "only tasks/all.cpp")
+
+    def test_counts_lines_without_tests_against_the_budget_of_rooms(self):
+        most = layers.BUDGETS["report"]
+        kept = {"report/html.cpp": "\n" * most, "report/html_test.cpp": "\n" * 9, "report/test_records.h": "\n"}
+        self.assertEqual([], self.breaches(kept))
+        self.assert_one_breach({**kept, "report/text.cpp": "\n"}, "src/report:1: report", f"budget {most:,}")
+
+    def test_every_room_has_a_budget(self):
+        self.assertEqual(sorted(layers.ALLOWED), sorted(room for rooms in layers.BUDGETS for room in rooms.split()))
 
     def test_report_reads_records_only(self):
         self.assert_one_breach({"report/html.cpp": '#include "tasks/task.h"\n'}, "report")

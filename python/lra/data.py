@@ -328,7 +328,7 @@ def _reopen(folder: Path, name: str, length: int, stored: str, indices: Any) -> 
 
 
 class Order:
-    """Indices of the examples of each step of a run of the program: src/tasks/batch_order.h.
+    """Indices of the examples of each step of a run of the program: src/data/batch_order.h.
 
     Iterating gives an int64 array for each step: a batch_sampler of a DataLoader, whose workers and
     restarts do not change it. Rank r of n takes its share of every batch. Without `steps` it is

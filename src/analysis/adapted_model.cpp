@@ -4,8 +4,8 @@
 #include <map>
 
 #include "analysis/examples.h"
+#include "data/contact_sheet.h"
 #include "layers/on_device.h"
-#include "tasks/contact_sheet.h"
 
 namespace lra::analysis {
 namespace {
@@ -26,7 +26,7 @@ constexpr const char* kStepSizes = ".mixer.dt";  // logarithms, of S4D and S5
 
 // Maps each position of the longer sequence to the one in proportion; CLS stays in front.
 at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t cls) {
-  const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
+  const int64_t side_from = image_side(from), side = image_side(to);
   const bool by_pixel = side_from > 0 && side > 0;
   at::Tensor places = at::empty({cls + to.length}, at::kLong);
   auto place = places.accessor<int64_t, 1>();
@@ -42,7 +42,7 @@ at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t 
 // The step of a state space on the larger input, relative to that on the run's own: an image of
 // four times as many pixels in a row is the same image, read at a quarter of the step.
 double relative_step(const TaskShape& from, const TaskShape& to) {
-  const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
+  const int64_t side_from = image_side(from), side = image_side(to);
   const bool by_row = side_from > 0 && side > 0;
   return by_row ? static_cast<double>(side_from) / static_cast<double>(side)
                 : static_cast<double>(from.length) / static_cast<double>(to.length);

@@ -78,7 +78,7 @@ training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device d
                              device);
 }
 
-tasks::Split training_split(const training::RunConfig& run, const EfficiencyOptions& options) {
+Split training_split(const training::RunConfig& run, const EfficiencyOptions& options) {
   const auto task = run.make_task();
   return run.split_of(*task, tasks::prepare_data(run.task_spec(), *task, *options.data_root, true),
                       "train");
@@ -86,9 +86,8 @@ tasks::Split training_split(const training::RunConfig& run, const EfficiencyOpti
 
 training::Batch first_batch(const training::RunConfig& run, const TaskShape& shape,
                             const EfficiencyOptions& options) {
-  const tasks::Split split = training_split(run, options);
-  training::BatchLoader loader(split, shape,
-                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0,
+  const Split split = training_split(run, options);
+  training::BatchLoader loader(split, shape, BatchOrder(split.size(), options.batch, run.seed), 0,
                                {.trim = run.train.trim_padding});
   return training::to_device(loader.next().at(0), options.device);
 }
@@ -141,9 +140,8 @@ int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
 // none of them trimmed.
 double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
                       const EfficiencyOptions& options, int64_t sequences, Bench& bench) {
-  const tasks::Split split = training_split(run, options);
-  training::BatchLoader loader(split, shape, tasks::BatchOrder(split.size(), sequences, run.seed),
-                               0,
+  const Split split = training_split(run, options);
+  training::BatchLoader loader(split, shape, BatchOrder(split.size(), sequences, run.seed), 0,
                                {.trim = false,
                                 .prefetch = std::max<int64_t>(1, run.train.prefetch),
                                 .threads = run.train.loader_threads});

@@ -124,11 +124,11 @@ EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor&
   return result;
 }
 
-tasks::ColourImage token_picture(const at::Tensor& token_VV) {
+ColourImage token_picture(const at::Tensor& token_VV) {
   return heat_map(numbers_of(token_VV), token_VV.size(1), kCosines, kTokenCell);
 }
 
-tasks::ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown) {
+ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown) {
   // 256 pixels for a text, 265 for an image of 32 x 32: a report takes them, and an eye reads them.
   constexpr int64_t kTiles = 8, kMostInLine = 256;
   const auto step_to = [](int64_t all, int64_t most) { return (all + most - 1) / most; };

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/task_shape.h"
+#include "data/png_image.h"
 #include "models/classifier.h"
 #include "ops/libtorch.h"
 #include "records/analysis_record.h"
-#include "tasks/png_image.h"
 
 namespace lra::analysis {
 
@@ -39,7 +39,7 @@ EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor&
 
 // Colors from -1 to 1. Of positions at most 256 in a line; on images a tile for every position of
 // at most eight rows and columns, laid out as the image.
-tasks::ColourImage token_picture(const at::Tensor& token_VV);
-tasks::ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown);
+ColourImage token_picture(const at::Tensor& token_VV);
+ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown);
 
 }  // namespace lra::analysis

@@ -4,7 +4,7 @@
 
 namespace lra::analysis {
 
-at::Tensor sequence_tokens(const tasks::Split& split, int64_t example, int64_t tower,
+at::Tensor sequence_tokens(const Split& split, int64_t example, int64_t tower,
                            const TaskShape& shape) {
   const int64_t length = std::min(split.sequence_length(example, tower), shape.length);
   at::Tensor tokens_1L = at::empty({1, length}, at::kInt);

@@ -62,16 +62,16 @@ std::array<Rgb, 256> table_of(ColourScale scale) {
   return table;
 }
 
-tasks::ColourImage blank(int64_t width, int64_t height, const Rgb& colour) {
+ColourImage blank(int64_t width, int64_t height, const Rgb& colour) {
   LRA_CHECK_LE(width * height, int64_t{1} << 28);
-  tasks::ColourImage image{.width = static_cast<int>(width),
-                           .height = static_cast<int>(height),
-                           .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width * height))};
+  ColourImage image{.width = static_cast<int>(width),
+                    .height = static_cast<int>(height),
+                    .pixels = std::vector<uint8_t>(static_cast<size_t>(3 * width * height))};
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = colour[i % 3];
   return image;
 }
 
-void fill(tasks::ColourImage& image, int64_t left, int64_t top, int size, const Rgb& colour) {
+void fill(ColourImage& image, int64_t left, int64_t top, int size, const Rgb& colour) {
   for (int64_t y = top; y < top + size; ++y) {
     uint8_t* to = &image.pixels[static_cast<size_t>(3 * (y * image.width + left))];
     for (int x = 0; x < size; ++x, to += 3) std::copy(colour.begin(), colour.end(), to);
@@ -112,12 +112,12 @@ std::array<uint8_t, 3> colour_at(ColourScale scale, double place) {
                  .hue_degrees = from_middle < 0 ? 255.0 : 27.0});
 }
 
-tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
-                            int cell) {
+ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
+                     int cell) {
   LRA_CHECK(!values.empty() && columns > 0);
   const auto count = static_cast<int64_t>(values.size());
   const int64_t rows = (count + columns - 1) / columns;
-  tasks::ColourImage image = blank(columns * cell, rows * cell, kLine);
+  ColourImage image = blank(columns * cell, rows * cell, kLine);
   const Painter colour(colours);
   for (int64_t i = 0; i < count; ++i) {
     fill(image, i % columns * cell, i / columns * cell, cell,
@@ -126,11 +126,11 @@ tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, con
   return image;
 }
 
-tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
-                                  const Colours& colours) {
+ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
+                           const Colours& colours) {
   const int64_t tile_size = side * side, pitch = side + 1, tiles = (side + step - 1) / step;
   LRA_CHECK_EQ(static_cast<int64_t>(values.size()), tile_size * tile_size);
-  tasks::ColourImage image = blank(tiles * pitch + 1, tiles * pitch + 1, kLine);
+  ColourImage image = blank(tiles * pitch + 1, tiles * pitch + 1, kLine);
   const Painter colour(colours);
   for (int64_t n = 0; n < tiles * tiles; ++n) {
     const int64_t left = n % tiles * pitch + 1, top = n / tiles * pitch + 1;
@@ -143,11 +143,11 @@ tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side, 
   return image;
 }
 
-tasks::ColourImage side_by_side(const tasks::ColourImage& left, const tasks::ColourImage& right) {
+ColourImage side_by_side(const ColourImage& left, const ColourImage& right) {
   LRA_CHECK_EQ(left.height, right.height);
-  tasks::ColourImage image = blank(left.width + kGap + right.width, left.height, kWhite);
+  ColourImage image = blank(left.width + kGap + right.width, left.height, kWhite);
   for (int y = 0; y < image.height; ++y) {
-    const auto row = [y](const tasks::ColourImage& from) {
+    const auto row = [y](const ColourImage& from) {
       return from.pixels.begin() + std::ptrdiff_t{3} * y * from.width;
     };
     const auto to = image.pixels.begin() + std::ptrdiff_t{3} * y * image.width;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tasks/png_image.h"
+#include "data/png_image.h"
 
 namespace lra::analysis {
 
@@ -27,15 +27,15 @@ std::array<uint8_t, 3> colour_at(ColourScale scale, double place);
 
 // `values` in lines of `columns` cells (a short last line is filled with mid gray), each cell of
 // `cell` x `cell` pixels. At least one value.
-tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
-                            int cell);
+ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
+                     int cell);
 
 // Tiles of side x side values with gray lines between: values[t * side^2 ..] is tile t of side x
 // side of them, of which every `step`-th line and column is shown. One pixel per value.
-tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
-                                  const Colours& colours);
+ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
+                           const Colours& colours);
 
 // Two pictures of one height with a white gap.
-tasks::ColourImage side_by_side(const tasks::ColourImage& left, const tasks::ColourImage& right);
+ColourImage side_by_side(const ColourImage& left, const ColourImage& right);
 
 }  // namespace lra::analysis

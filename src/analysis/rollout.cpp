@@ -98,8 +98,8 @@ RolloutExample rollout_figures(const at::Tensor& row_S, bool has_cls,
   return example;
 }
 
-tasks::ColourImage rollout_picture(const at::Tensor& row_S, bool has_cls,
-                                   std::span<const uint8_t> pixels, int64_t side) {
+ColourImage rollout_picture(const at::Tensor& row_S, bool has_cls, std::span<const uint8_t> pixels,
+                            int64_t side) {
   const std::vector<double> weights = token_weights(row_S, has_cls);
   const double most = *std::max_element(weights.begin(), weights.end());
   const Colours colours{.scale = ColourScale::kSequential, .low = 0, .high = most};

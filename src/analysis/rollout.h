@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/attention_weights.h"
+#include "data/png_image.h"
 #include "records/analysis_record.h"
-#include "tasks/png_image.h"
 
 namespace lra::analysis {
 
@@ -28,7 +28,7 @@ RolloutExample rollout_figures(const at::Tensor& row_S, bool has_cls,
 
 // The weights of the tokens: next to the image for images of side x side pixels, else as lines of
 // cells in reading order.
-tasks::ColourImage rollout_picture(const at::Tensor& row_S, bool has_cls,
-                                   std::span<const uint8_t> pixels, int64_t side);
+ColourImage rollout_picture(const at::Tensor& row_S, bool has_cls, std::span<const uint8_t> pixels,
+                            int64_t side);
 
 }  // namespace lra::analysis

@@ -75,7 +75,7 @@ TEST(Rollout, FiguresAreThoseOfTheTokens) {
 TEST(Rollout, PictureShowsTheImageBesideTheWeights) {
   const at::Tensor row = at::tensor({0.5, 0.0, 0.5, 0.0, 0.0}, at::kDouble);
   const std::vector<uint8_t> pixels = {0, 255, 0, 0};
-  const tasks::ColourImage picture = rollout_picture(row, true, pixels, 2);
+  const ColourImage picture = rollout_picture(row, true, pixels, 2);
   EXPECT_EQ(picture.height, 256);
   EXPECT_EQ(picture.width, 2 * 256 + 16);
   const auto at = [&](int x, int y) {
@@ -87,7 +87,7 @@ TEST(Rollout, PictureShowsTheImageBesideTheWeights) {
   EXPECT_EQ(at(256 + 16 + 200, 10), colour_at(ColourScale::kSequential, 1));
   EXPECT_EQ(at(256 + 16 + 10, 200), colour_at(ColourScale::kSequential, 0));
   // Text: lines of 128 cells.
-  const tasks::ColourImage strip = rollout_picture(at::ones({300}, at::kDouble), false, {}, 0);
+  const ColourImage strip = rollout_picture(at::ones({300}, at::kDouble), false, {}, 0);
   EXPECT_EQ(strip.width, 128 * 8);
   EXPECT_EQ(strip.height, 3 * 8);
 }

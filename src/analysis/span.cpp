@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/stop_flag.h"
-#include "tasks/contact_sheet.h"
+#include "data/contact_sheet.h"
 
 namespace lra::analysis {
 namespace {
@@ -190,10 +190,10 @@ SpanResult SpanSums::result() const {
   return result;
 }
 
-std::optional<SpanResult> measure_span(const AttentionWeights& attention, const tasks::Split& split,
+std::optional<SpanResult> measure_span(const AttentionWeights& attention, const Split& split,
                                        const TaskShape& shape, const std::vector<int64_t>& examples,
                                        const std::function<void(int64_t)>& done) {
-  SpanSums sums(attention, tasks::image_side(shape));
+  SpanSums sums(attention, image_side(shape));
   for (const int64_t example : examples) {
     for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
       if (stop_requested()) return {};

@@ -22,8 +22,8 @@
 
 #include "analysis/attention_weights.h"
 #include "base/task_shape.h"
+#include "data/dataset.h"
 #include "records/analysis_record.h"
-#include "tasks/dataset.h"
 
 namespace lra::analysis {
 
@@ -69,7 +69,7 @@ class SpanSums {
 
 // Sequences of the chosen examples (both documents of a pair), one at a time; empty ones are
 // skipped. Calls `done` after every example. Nothing when a stop was requested.
-std::optional<SpanResult> measure_span(const AttentionWeights& attention, const tasks::Split& split,
+std::optional<SpanResult> measure_span(const AttentionWeights& attention, const Split& split,
                                        const TaskShape& shape, const std::vector<int64_t>& examples,
                                        const std::function<void(int64_t)>& done);
 

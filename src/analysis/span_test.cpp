@@ -9,8 +9,8 @@
 #include "analysis/examples.h"
 #include "base/scratch_folder.h"
 #include "base/stop_flag.h"
-#include "tasks/contact_sheet.h"
-#include "tasks/drawn_examples.h"
+#include "data/contact_sheet.h"
+#include "data/drawn_examples.h"
 #include "training/test_runs.h"
 
 namespace lra::analysis {
@@ -122,7 +122,7 @@ TEST(Span, ReadsEverySequenceOfTheChosenExamples) {
   SpanCase c("transformer", {"model.pooling=mean"});
   c.make_uniform();
   const std::vector<uint8_t> four(4, 1), six(6, 2), none;
-  const tasks::Split split = training::write_split(
+  const Split split = training::write_split(
       folder.file("data"), {{0, {four, six}}, {1, {none, six}}, {1, {four, four}}});
   const TaskShape shape{.length = 5, .vocabulary = 17, .num_classes = 2, .num_towers = 2};
   int64_t done = 0;
@@ -138,21 +138,21 @@ TEST(Span, ReadsEverySequenceOfTheChosenExamples) {
 }
 
 TEST(Examples, AreDrawnOnceEachAndTheSameAgain) {
-  const std::vector<int64_t> drawn = tasks::drawn_examples(50, 20);
-  EXPECT_EQ(drawn, tasks::drawn_examples(50, 20));
+  const std::vector<int64_t> drawn = drawn_examples(50, 20);
+  EXPECT_EQ(drawn, drawn_examples(50, 20));
   EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()).size(), 20u);
-  EXPECT_EQ(tasks::drawn_examples(5, 20).size(), 5u);
+  EXPECT_EQ(drawn_examples(5, 20).size(), 5u);
 }
 
 TEST(Examples, OfImagesAreSquareAndWithoutPadding) {
   const TaskShape image{.length = 1024, .vocabulary = 256, .num_classes = 10, .has_padding = false};
-  EXPECT_EQ(tasks::image_side(image), 32);
+  EXPECT_EQ(image_side(image), 32);
   TaskShape other = image;
   other.length = 1000;
-  EXPECT_EQ(tasks::image_side(other), 0);
+  EXPECT_EQ(image_side(other), 0);
   other = image;
   other.has_padding = true;
-  EXPECT_EQ(tasks::image_side(other), 0);
+  EXPECT_EQ(image_side(other), 0);
 }
 
 }  // namespace

@@ -25,11 +25,11 @@ struct AnalyzeArguments {
 // A record of that kind about a run, its checkpoint and the program, without results yet. `dataset`
 // is the data that was read as the run's, if any.
 AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const tasks::Dataset* dataset = nullptr);
+                           const CommonOptions& common, const Dataset* dataset = nullptr);
 // Adds doubts about data that was read.
 void add_doubts(const std::vector<std::string>& doubts, AnalysisRecord& record);
-tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
-                             const AnalyzeArguments& a);
+Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
+                      const AnalyzeArguments& a);
 
 // Each reads one run folder and writes only pictures and matrices, next to the future record.
 // Returns nullopt if a stop was requested.

@@ -1,9 +1,9 @@
 // Scores of a run on other inputs: without order, without distance, longer, larger.
 #include "analysis/adapted_model.h"
 #include "cli/analyze.h"
+#include "data/drawn_examples.h"
 #include "tasks/all.h"
 #include "tasks/data_doubts.h"
-#include "tasks/drawn_examples.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/evaluate.h"
@@ -25,7 +25,7 @@ class ChangedInputs {
 
   // Returns false when a stop was requested. Lengths that an adapted model refuses are recorded as
   // refused.
-  bool add(const std::string& change, const std::string& value, const tasks::Split& split,
+  bool add(const std::string& change, const std::string& value, const Split& split,
            const analysis::Adaptation& to) {
     ChangedInput result{.change = change, .value = value, .refused = ""};
     try {
@@ -58,9 +58,7 @@ class ChangedInputs {
   int64_t examples_;
 };
 
-std::string examples_choice(int64_t examples) {
-  return examples > 0 ? tasks::kDrawnExamples : "all";
-}
+std::string examples_choice(int64_t examples) { return examples > 0 ? kDrawnExamples : "all"; }
 
 int64_t examples_of(const std::vector<ChangedInput>& scores) {
   for (const ChangedInput& one : scores) {
@@ -78,10 +76,10 @@ analysis::Adaptation unchanged(const LoadedRun& run) {
 // The task of the run with longer or shorter sequences; shape and split go together.
 struct OtherLength {
   std::unique_ptr<tasks::Task> task;
-  tasks::Split split;
+  Split split;
 };
 
-OtherLength at_length(const LoadedRun& run, const tasks::Dataset& dataset, int64_t length,
+OtherLength at_length(const LoadedRun& run, const Dataset& dataset, int64_t length,
                       const std::string& split) {
   training::RunConfig config = run.stored.config;
   if (config.task_settings.find("length") == nullptr) {
@@ -92,17 +90,17 @@ OtherLength at_length(const LoadedRun& run, const tasks::Dataset& dataset, int64
   }
   config.task_settings.set("length", {length, "--lengths"});
   auto task = config.make_task();
-  tasks::Split examples = config.split_of(*task, dataset, split);
+  Split examples = config.split_of(*task, dataset, split);
   return {std::move(task), std::move(examples)};
 }
 
-bool measure_controls(const LoadedRun& run, const tasks::Dataset& dataset,
-                      const AnalyzeArguments& a, ChangedInputs& inputs) {
+bool measure_controls(const LoadedRun& run, const Dataset& dataset, const AnalyzeArguments& a,
+                      ChangedInputs& inputs) {
   // A length that cannot be is refused before anything is evaluated.
   std::vector<OtherLength> others;
   for (const int64_t length : a.lengths) others.push_back(at_length(run, dataset, length, a.split));
   const analysis::Adaptation own = unchanged(run);
-  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   bool going = inputs.add("none", "", split, own) &&
                inputs.add("shuffled tokens", "", split.with_shuffled_tokens(), own);
   for (const int64_t field : a.fields.empty() ? kFields : a.fields) {
@@ -125,7 +123,7 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
   const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained, common.device);
-  const tasks::Dataset dataset = analysis_data(run, common, a);
+  const Dataset dataset = analysis_data(run, common, a);
   ChangedInputs inputs(run, common, a.examples);
   if (!measure_controls(run, dataset, a, inputs)) return {};
   AnalysisRecord record = analysis_of(run, "controls", common, &dataset);
@@ -158,9 +156,9 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
-  const tasks::Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, common.quiet);
+  const Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, common.quiet);
   ChangedInputs inputs(run, common, a.examples);
-  const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);
+  const Split split = run.stored.config.split_of(*task, dataset, a.split);
   for (const std::string& positions : a.positions) {
     const analysis::Adaptation adaptation{
         .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};

@@ -9,11 +9,11 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/analyze.h"
+#include "data/contact_sheet.h"
+#include "data/drawn_examples.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/safetensors.h"
-#include "tasks/contact_sheet.h"
-#include "tasks/drawn_examples.h"
 #include "training/batches.h"
 #include "training/loaded_run.h"
 #include "training/stored_run.h"
@@ -62,7 +62,7 @@ void add_doubts(const std::vector<std::string>& doubts, AnalysisRecord& record) 
 }
 
 AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const tasks::Dataset* dataset) {
+                           const CommonOptions& common, const Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
   record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
@@ -78,19 +78,19 @@ AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
   return record;
 }
 
-tasks::Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
-                             const AnalyzeArguments& a) {
+Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
+                      const AnalyzeArguments& a) {
   return training::open_run_data(run, {a.data, a.other_data, common.quiet});
 }
 
 std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const AnalyzeArguments& a,
                                            const std::string& folder) {
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
-  const tasks::Dataset dataset = analysis_data(run, common, a);
-  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  const Dataset dataset = analysis_data(run, common, a);
+  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
-  const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
+  const std::vector<int64_t> examples = drawn_examples(split.size(), a.samples);
   AnalysisRecord record = analysis_of(run, "span", common, &dataset);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
@@ -104,7 +104,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
                                               : "this model has none";
   record.choices["distance"] = "tokens of the sequence; of images also pixels, Euclidean";
   record.choices["modules"] = "every head of every layer, equal weights";
-  record.choices["examples"] = tasks::kDrawnExamples;
+  record.choices["examples"] = kDrawnExamples;
   record.choices["uniform"] = "(L^2 - 1) / (3 L), mean over the examples' lengths";
   return record;
 }
@@ -113,7 +113,7 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
                                                      const AnalyzeArguments& a,
                                                      const std::string& folder) {
   const LoadedRun run(folder, a.weights, ModelPrecision::kAsTrained, common.device);
-  const tasks::Dataset dataset = analysis_data(run, common, a);
+  const Dataset dataset = analysis_data(run, common, a);
   AnalysisRecord record = analysis_of(run, "generalization", common, &dataset);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
@@ -127,7 +127,7 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
   record.generalization = analysis::generalization_of(*train, *test);
   record.num_examples = train->num_examples + test->num_examples;
   record.choices["train accuracy"] = "a pass of its own over the training split, dropout off";
-  record.choices["examples"] = a.examples > 0 ? tasks::kDrawnExamples : "all";
+  record.choices["examples"] = a.examples > 0 ? kDrawnExamples : "all";
   record.choices["gap_error"] = "standard error of a difference of two binomial shares";
   return record;
 }
@@ -157,7 +157,7 @@ namespace {
 struct RolloutOf {
   const LoadedRun& run;
   const analysis::AttentionWeights& attention;
-  const tasks::Split& split;
+  const Split& split;
   std::string folder;  // of pictures
 };
 
@@ -172,7 +172,7 @@ void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
   const TaskShape shape = r.run.task->shape();
   // Shuffled pixels make no picture.
   const bool shuffled = r.run.stored.config.train.token_order == "shuffled";
-  const int64_t side = shuffled ? 0 : tasks::image_side(shape);
+  const int64_t side = shuffled ? 0 : image_side(shape);
   const int64_t prediction = prediction_of(r, index);
   for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
     const at::Tensor tokens_1L = analysis::sequence_tokens(r.split, index, tower, shape);
@@ -194,12 +194,12 @@ void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
     }
     const auto picture = analysis::rollout_picture(row_S, has_cls, pixels, side);
     make_folder(r.folder);
-    write_file_atomically(r.folder + "/" + example.picture, tasks::encode_png(picture));
+    write_file_atomically(r.folder + "/" + example.picture, encode_png(picture));
     result.examples.push_back(std::move(example));
   }
 }
 
-std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const tasks::Split& split) {
+std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const Split& split) {
   std::vector<int64_t> indices = a.indices;
   for (int64_t i = 0; a.indices.empty() && i < std::min(a.count, split.size()); ++i) {
     indices.push_back(i);
@@ -219,8 +219,8 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
                                               const AnalyzeArguments& a,
                                               const std::string& folder) {
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
-  const tasks::Dataset dataset = analysis_data(run, common, a);
-  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  const Dataset dataset = analysis_data(run, common, a);
+  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
@@ -252,7 +252,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const auto& settings = run.stored.config.model_config;
   const auto embeddings = analysis::embeddings_of(run.encoder(), settings.pooling == "cls");
-  const int64_t side = tasks::image_side(run.task->shape());
+  const int64_t side = image_side(run.task->shape());
   const auto shown = analysis::shown_positions(embeddings.position_PD.size(0), side);
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =
@@ -266,8 +266,8 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   result.position_picture = "embeddings-positions.png";
   const std::string place = training::RunFolder{folder}.analysis();
   make_folder(place);
-  const auto write_picture = [&](const std::string& name, const tasks::ColourImage& picture) {
-    write_file_atomically(place + "/" + name, tasks::encode_png(picture));
+  const auto write_picture = [&](const std::string& name, const ColourImage& picture) {
+    write_file_atomically(place + "/" + name, encode_png(picture));
   };
   write_picture(result.token_picture, analysis::token_picture(token_VV));
   write_picture(result.position_picture, analysis::position_picture(position_PP, shown));

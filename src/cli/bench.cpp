@@ -11,12 +11,12 @@
 #include "base/text_format.h"
 #include "cli/bench_records.h"
 #include "cli/child_process.h"
+#include "data/files.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "tasks/data_doubts.h"
-#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/presets.h"
 
@@ -176,7 +176,7 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
 
 // Lengths beyond the examples would name one measurement again and again.
 void refuse_lengths_without_examples(const BenchArguments& a, const training::RunConfig& config,
-                                     const tasks::Split& train) {
+                                     const Split& train) {
   const TaskShape shape = training::preset_of(config).make_task()->shape();
   int64_t longest = shape.length;
   for (int64_t i = 0; i < train.size() * shape.num_towers; ++i) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/bench.h"
+#include "data/files.h"
 #include "tasks/all.h"
-#include "tasks/files.h"
 #include "training/data_root.h"
 #include "training/new_record.h"
 #include "training/shipped_configs.h"
@@ -75,7 +75,7 @@ std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
 void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
                                  const Program& program) {
   const std::string file = record_file(a, model);
-  if (!tasks::is_there(file)) return;
+  if (!is_there(file)) return;
   const RunRecord earlier = read_record(file);
   std::string lost;
   for (const Measurement& m : earlier.measurements) {

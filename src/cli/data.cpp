@@ -8,16 +8,16 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "data/contact_sheet.h"
+#include "data/fetch.h"
+#include "data/files.h"
+#include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
 #include "io/progress.h"
 #include "io/toml.h"
 #include "tasks/all.h"
-#include "tasks/contact_sheet.h"
 #include "tasks/data_doubts.h"
-#include "tasks/fetch.h"
-#include "tasks/files.h"
-#include "tasks/new_folder.h"
 #include "tasks/prepare_data.h"
 #include "tasks/split_checks.h"
 #include "training/data_root.h"
@@ -66,7 +66,7 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
 
 // Doubts about imported data, as a run on it has them.
 std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::Task& task,
-                                          const tasks::Dataset& dataset) {
+                                          const Dataset& dataset) {
   if (dataset.manifest().source != "imported") return {};
   std::vector<std::string> doubts =
       tasks::doubts_with_baselines(task, dataset, task.baselines(dataset));
@@ -77,7 +77,7 @@ std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::T
 }
 
 void report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
-                    const tasks::Dataset& dataset) {
+                    const Dataset& dataset) {
   const std::vector<std::string> doubts = doubts_of_import(a, task, dataset);
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
@@ -86,7 +86,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   std::vector<std::string> notes = dataset.manifest().notes;
   std::erase_if(notes, [](const auto& note) { return note.starts_with(tasks::kDoubtNote); });
   Json reading = Json::object();
-  for (const tasks::Fact& fact : task.reading(dataset)) reading[fact.name] = fact.value;
+  for (const checks::Fact& fact : task.reading(dataset)) reading[fact.name] = fact.value;
   if (program.common.json) {
     print_json({{"task", a.task},
                 {"folder", dataset.folder()},
@@ -132,7 +132,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
                  .what = "this task's examples come from files and cannot be generated",
                  .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
-  tasks::refuse_existing(a.out);
+  refuse_existing(a.out);
   make_folder(folder_of(a.out));
   const tasks::MakeOptions options{.out = a.out,
                                    .seed = a.seed,
@@ -154,13 +154,13 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                      const std::vector<std::string>& sources) {
   const auto task = make_task(a);
   for (const std::string& source : sources) {
-    if (tasks::is_there(source)) continue;
+    if (is_there(source)) continue;
     throw Error({.where = source,
                  .what = "there is no such file or folder",
                  .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
-  tasks::refuse_existing(a.out);
-  if (sources.size() == 1 && tasks::is_folder(sources[0]) && !program.common.quiet) {
+  refuse_existing(a.out);
+  if (sources.size() == 1 && is_folder(sources[0]) && !program.common.quiet) {
     const std::string copies = tasks::several_copies(task->find_copies(sources[0]));
     if (!copies.empty()) print_message(copies);
   }
@@ -192,13 +192,13 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
                  ? "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})
                  : "see what can be imported with: " + command_text({"help", a.task})});
   }
-  tasks::refuse_existing(a.out);
+  refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),
                 .total = spec.remote->bytes,
                 .unit = "B",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  const std::string source = tasks::fetch(
+  const std::string source = fetch(
       *spec.remote,
       {.folder = folder_of(a.out), .urls = a.urls, .sha256 = a.sha256, .timeout_s = a.timeout_s},
       bar);
@@ -225,8 +225,8 @@ ExitCode check(const Program& program, const DataArguments& a) {
   const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   auto facts = task->check(dataset);
-  const std::vector<tasks::Baseline> baselines = task->baselines(dataset);
-  for (const tasks::Baseline& baseline : baselines) {
+  const std::vector<checks::Baseline> baselines = task->baselines(dataset);
+  for (const checks::Baseline& baseline : baselines) {
     facts.push_back({.name = "baseline: " + baseline.name,
                      .value = percent(baseline.accuracy),
                      .ok = true,
@@ -235,7 +235,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
   Json rows = Json::array();
   TextTable table({"fact", "value", ""});
   std::string wrong;
-  for (const tasks::Fact& fact : facts) {
+  for (const checks::Fact& fact : facts) {
     if (!fact.ok) wrong += "WRONG: " + fact.name + " " + fact.value + ": " + fact.detail + "\n";
     rows.push_back({{"fact", fact.name},
                     {"value", fact_value(fact.value)},
@@ -245,7 +245,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
   }
   const bool all_ok = wrong.empty();
   std::vector<std::string> doubts = tasks::doubts_with_baselines(*task, dataset, baselines);
-  for (const tasks::Fact& fact : facts) {
+  for (const checks::Fact& fact : facts) {
     if (fact.in_doubt) doubts.push_back(fact.name + " " + fact.value + ": " + fact.detail);
   }
   if (program.common.json) {
@@ -262,7 +262,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
 }
 
 // The tokens of each sequence of an example as a model reads them, or the stored values.
-Json tokens_json(const TaskShape& shape, const tasks::Split& split, int64_t example) {
+Json tokens_json(const TaskShape& shape, const Split& split, int64_t example) {
   const auto channels = static_cast<size_t>(split.words_per_token());
   const bool is_float = shape.values && shape.values->stored_as_float;
   Json sequences = Json::array();
@@ -292,7 +292,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   // Data is shown however it was made, unless settings choose.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
   if (!as_stored) task->refuse_other_settings(dataset);
-  const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
+  const Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {
     throw Error({.where = "--index",
                  .what = "there is no example " + std::to_string(a.index),
@@ -301,9 +301,9 @@ ExitCode show(const Program& program, const DataArguments& a) {
   }
   if (!a.png.empty()) {
     refuse_to_overwrite(a.png, png_output(), "--png");
-    const auto sheet = tasks::contact_sheet(task->shape(), split, a.index, a.count);
+    const auto sheet = contact_sheet(task->shape(), split, a.index, a.count);
     make_folder(folder_of(a.png));
-    write_file_atomically(a.png, tasks::encode_png(sheet));
+    write_file_atomically(a.png, encode_png(sheet));
   }
   const std::string text = task->render(split, a.index);
   const int64_t length = split.sequence_length(a.index, 0);

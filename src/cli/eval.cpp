@@ -31,7 +31,7 @@ struct Foreign {
 // Counts examples that the run was trained on, if its own data is at hand.
 std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
                                                   const training::LoadedRun& run,
-                                                  const tasks::ScaledSplit& split) {
+                                                  const ScaledSplit& split) {
   const int64_t known =
       training::count_trained_on(training::RunFolder{a.run}, run.stored.record, split).value_or(0);
   if (known == 0) return {};
@@ -41,12 +41,12 @@ std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
 
 // Doubts about other data than the run's, as an import has them.
 std::vector<std::string> doubts_of_other(const EvalArguments& a, const training::LoadedRun& run,
-                                         const tasks::Dataset& dataset) {
+                                         const Dataset& dataset) {
   std::vector<std::string> doubts;
   if (dataset.manifest().source == "imported") {
     doubts = tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
   }
-  const tasks::ScaledSplit split{run.task->split(dataset, a.split), tasks::scaling_of(dataset)};
+  const ScaledSplit split{run.task->split(dataset, a.split), scaling_of(dataset)};
   std::ranges::move(doubts_of_known_examples(a, run, split), std::back_inserter(doubts));
   return doubts;
 }
@@ -64,8 +64,7 @@ void doubt_what_chance_exceeds(const training::LoadedRun& run, const Evaluation&
                            "those of the run's data mean?");
 }
 
-Foreign foreign_of(const EvalArguments& a, const training::LoadedRun& run,
-                   const tasks::Dataset& dataset) {
+Foreign foreign_of(const EvalArguments& a, const training::LoadedRun& run, const Dataset& dataset) {
   Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
   foreign.doubts = data_doubts_of(run.stored.record);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;

@@ -5,10 +5,10 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "io/digest.h"
 #include "report/report.h"
-#include "tasks/new_folder.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {
@@ -62,8 +62,7 @@ ExitCode export_run(const Program& program, const ExportArguments& a) {
   const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained);
   const std::string weights = training::checkpoint_file(a.run, run.checkpoint);
   make_folder(folder_of(a.out));
-  tasks::write_new_folder(a.out,
-                          [&](const std::string& partial) { write_files(run, weights, partial); });
+  write_new_folder(a.out, [&](const std::string& partial) { write_files(run, weights, partial); });
   const RunRecord& record = run.stored.record;
   if (program.common.json) {
     print_json({{"run", a.run},

@@ -142,7 +142,7 @@ void check_data(const std::string& root, const RunRecord& record, const training
                 bool quiet) {
   const auto task = config.make_task();
   training::refuse_lost_data(config.task_spec(), *task, root, record);
-  const tasks::Dataset dataset = tasks::prepare_data(config.task_spec(), *task, root, quiet);
+  const Dataset dataset = tasks::prepare_data(config.task_spec(), *task, root, quiet);
   if (dataset.hash() == record.data_hash) return;
   refuse(dataset.folder(), "is not the data of the record, hash " + dataset.hash(),
          record.data_hash, "name the right folder with --data");

@@ -40,8 +40,8 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
     if (is_skipped(cell) || !prepared.insert(cell.task).second) continue;
-    const tasks::Dataset dataset = tasks::prepare_data(
-        cell.config.task_spec(), *cell.config.make_task(), data, program.common.quiet);
+    const Dataset dataset = tasks::prepare_data(cell.config.task_spec(), *cell.config.make_task(),
+                                                data, program.common.quiet);
     refuse_other_data(cells, cell.task, dataset.hash());
   }
 }

@@ -2,9 +2,9 @@
 #include <torch/library.h>
 
 #include "cli/program.h"
+#include "data/batch_order.h"
 #include "io/config_json.h"
 #include "mixers/all.h"
-#include "tasks/batch_order.h"
 
 namespace lra::python {
 namespace {
@@ -51,7 +51,7 @@ std::string mixer_table() {
 // The examples of a step: lra.data.Order is compared with it.
 std::vector<int64_t> batch_order(int64_t num_examples, int64_t batch, int64_t seed, int64_t step) {
   std::vector<int64_t> indices(static_cast<size_t>(batch));
-  tasks::BatchOrder(num_examples, batch, static_cast<uint64_t>(seed)).fill(step, indices);
+  BatchOrder(num_examples, batch, static_cast<uint64_t>(seed)).fill(step, indices);
   return indices;
 }
 

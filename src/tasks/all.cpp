@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "tasks/custom/custom.h"
 #include "tasks/image/image.h"
 #include "tasks/listops/listops.h"
+#include "tasks/own/custom.h"
 #include "tasks/pathfinder/pathfinder.h"
 #include "tasks/retrieval/retrieval.h"
 #include "tasks/text/text.h"

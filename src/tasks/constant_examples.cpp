@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/text_format.h"
-#include "tasks/custom/custom.h"
-#include "tasks/custom/examples.h"
-#include "tasks/custom/scaling.h"
+#include "data/scaling.h"
+#include "tasks/own/custom.h"
+#include "tasks/own/examples.h"
 
 namespace lra::tasks {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
 #include "io/atomic_file.h"
 #include "tasks/all.h"
-#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "tasks/split_checks.h"
 
@@ -171,18 +171,18 @@ bool is_below_chance(double accuracy, int64_t num_classes, int64_t num_examples)
   return accuracy < chance - kStandardErrors * error;
 }
 
-std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
+std::vector<std::string> doubts_of_baselines(const std::vector<checks::Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test) {
   // A tenth of wrong answers, or a fifth of those of whoever always says the commonest class.
   constexpr double kTooFewWrong = 0.1, kShareOfMajority = 0.2;
   std::vector<std::string> doubts;
   if (num_test < kFewestToJudge) return doubts;
-  const auto majority = std::ranges::find(baselines, "majority", &Baseline::name);
+  const auto majority = std::ranges::find(baselines, "majority", &checks::Baseline::name);
   const double most_wrong =
       majority == baselines.end()
           ? kTooFewWrong
           : std::min(kTooFewWrong, kShareOfMajority * (1 - majority->accuracy));
-  for (const Baseline& baseline : baselines) {
+  for (const checks::Baseline& baseline : baselines) {
     const bool is_easy = baseline.name != "majority" && 1 - baseline.accuracy <= most_wrong;
     if (!is_easy && !is_below_chance(baseline.accuracy, num_classes, num_test)) continue;
     doubts.push_back("the baseline '" + baseline.name + "' alone is right on " +
@@ -195,7 +195,7 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
 }
 
 std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,
-                                               const std::vector<Baseline>& baselines) {
+                                               const std::vector<checks::Baseline>& baselines) {
   std::vector<std::string> doubts = doubts_of_contents(task, dataset);
   for (std::string& doubt : doubts_of_baselines(baselines, task.shape().num_classes,
                                                 task.split(dataset, "test").size())) {

@@ -16,7 +16,7 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 // A sentence for each baseline that is right on nearly all of the test split, which has `num_test`
 // examples: something gives the labels away; or on fewer than chance gives: the labels of the test
 // are exchanged or shifted. Empty when that is too few to tell.
-std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
+std::vector<std::string> doubts_of_baselines(const std::vector<checks::Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test);
 
 // True if so many examples are right less often than by chance, by 3.5 standard errors.
@@ -25,12 +25,12 @@ bool is_below_chance(double accuracy, int64_t num_classes, int64_t num_examples)
 // doubts_of_contents(), and those of these baselines of the task. A sentence that the import stored
 // is not repeated.
 std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,
-                                               const std::vector<Baseline>& baselines);
+                                               const std::vector<checks::Baseline>& baselines);
 
 // A baseline that sees the input, and its accuracy on published data, 0..1. Splits with fewer
 // examples are not judged by it.
 struct KnownBaseline {
-  Baseline found;
+  checks::Baseline found;
   double published, least;
   int64_t fewest_train = 5000, fewest_test = 1000;
 };

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tasks/test_fixtures.h"
+#include "data/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "base/parallel.h"
+#include "data/files.h"
 #include "io/toml.h"
 #include "tasks/all.h"
-#include "tasks/files.h"
 #include "tasks/image/test_cifar.h"
 #include "tasks/retrieval/test_pairs.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 
 namespace lra::tasks {
 namespace {
@@ -151,9 +151,9 @@ TEST_P(EveryTask, CheckPassesOnGoodDataAndRenderShowsIt) {
   const auto task = make_task(spec());
   prepare(spec(), *task, root_, "data", 1);
   const Dataset dataset = Dataset::open(root_.path("data"));
-  const std::vector<Fact> facts = task->check(dataset);
+  const std::vector<checks::Fact> facts = task->check(dataset);
   EXPECT_FALSE(facts.empty());
-  for (const Fact& fact : facts) EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.detail;
+  for (const checks::Fact& fact : facts) EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.detail;
   const Split train = task->split(dataset, "train");
   for (const int64_t i : {int64_t{0}, train.size() - 1}) {
     const std::string text = task->render(train, i);
@@ -229,7 +229,7 @@ TEST_P(EveryTask, BaselinesBeginWithTheMajorityClass) {
   const auto baselines = task->baselines(Dataset::open(root_.path("data")));
   ASSERT_GE(baselines.size(), 2U);
   EXPECT_EQ(baselines[0].name, "majority");
-  for (const Baseline& baseline : baselines) {
+  for (const checks::Baseline& baseline : baselines) {
     EXPECT_GT(baseline.accuracy, 0) << baseline.name;
     EXPECT_LE(baseline.accuracy, 1) << baseline.name;
   }

@@ -9,9 +9,9 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "tasks/custom/custom.h"
-#include "tasks/drawn_examples.h"
-#include "tasks/stopping.h"
+#include "data/drawn_examples.h"
+#include "data/stopping.h"
+#include "tasks/own/custom.h"
 #include "tasks/text_checks.h"
 
 namespace lra::tasks {

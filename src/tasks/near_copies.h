@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/dataset.h"
+#include "data/dataset.h"
 
 namespace lra::tasks {
 

@@ -6,7 +6,8 @@
 #include <bit>
 #include <functional>
 
-#include "tasks/test_fixtures.h"
+#include "base/rng.h"
+#include "data/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

@@ -8,15 +8,15 @@
 #include "base/command_text.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/new_folder.h"
+#include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"
 #include "tasks/data_doubts.h"
-#include "tasks/files.h"
-#include "tasks/new_folder.h"
 #include "tasks/split_checks.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

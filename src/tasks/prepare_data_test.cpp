@@ -10,14 +10,13 @@
 #include "io/toml.h"
 #include "tasks/data_doubts.h"
 #include "tasks/listops/listops.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 #include "tasks/text/text.h"
 
 namespace lra::training {
 namespace {
 
 namespace fs = std::filesystem;
-using tasks::TestFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -26,15 +25,15 @@ using ::testing::HasSubstr;
 TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
   const TestFolder root;
   const auto task = tasks::kListOpsTask.make(parse_toml("", "test"));
-  tasks::QuietProgress progress;
+  QuietProgress progress;
   task->make({.out = root.path("made"), .seed = 1, .num_train = 8, .num_val = 2, .num_test = 2},
              progress);
-  const tasks::Dataset made = tasks::Dataset::open(root.path("made"));
+  const Dataset made = Dataset::open(root.path("made"));
   task->export_official(made, root.path("official"));
   fs::create_directories(root.path("data"));
   fs::rename(root.path("official/listops-1000"), root.path("data/listops"));
   for (int time = 0; time < 2; ++time) {
-    const tasks::Dataset found = prepare_data(tasks::kListOpsTask, *task, root.path("data"), true);
+    const Dataset found = prepare_data(tasks::kListOpsTask, *task, root.path("data"), true);
     EXPECT_EQ(found.hash(), made.hash());
     EXPECT_EQ(found.folder(), root.path("data/listops.prepared"));
   }
@@ -48,15 +47,14 @@ TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
 class NothingGenerated : public ::testing::Test {
  protected:
   std::string error() {
-    return tasks::error_of(
-        [&] { prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true); });
+    return error_of([&] { prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true); });
   }
   std::vector<std::string> doubts() {
     const auto found = prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true);
     return data_doubts(tasks::kListOpsTask, *task_, root_.path("data"), found);
   }
   void make(const std::string& out, uint64_t seed) {
-    tasks::QuietProgress progress;
+    QuietProgress progress;
     task_->make({.out = out, .seed = seed, .num_train = 8, .num_val = 2, .num_test = 2}, progress);
   }
 
@@ -71,7 +69,7 @@ TEST_F(NothingGenerated, BesidePartsOfTheOfficialFiles) {
         "data/lra_release/lra_release/listops-1000/"}) {
     fs::remove_all(root_.path("data"));
     for (const char* name : {"basic_train.tsv", "basic_test.tsv"}) {
-      tasks::write_text(root_.path(std::string(place) + name), "Source\tTarget\n");
+      write_text(root_.path(std::string(place) + name), "Source\tTarget\n");
     }
     EXPECT_THAT(error(), HasSubstr("'basic_val.tsv' is missing")) << place;
     EXPECT_FALSE(fs::exists(root_.path("data/listops.prepared")));
@@ -79,13 +77,13 @@ TEST_F(NothingGenerated, BesidePartsOfTheOfficialFiles) {
 }
 
 TEST_F(NothingGenerated, WhereFilesLieUnderTheTasksName) {
-  tasks::write_text(root_.path("data/listops/train.csv"), "");
+  write_text(root_.path("data/listops/train.csv"), "");
   EXPECT_THAT(error(), HasSubstr("data/listops: holds 'train.csv', but no data of listops"));
   fs::remove_all(root_.path("data/listops"));
-  tasks::write_text(root_.path("data/listops"), "");
+  write_text(root_.path("data/listops"), "");
   EXPECT_THAT(error(), HasSubstr("data/listops: is not a folder"));
   fs::remove_all(root_.path("data/listops"));
-  tasks::write_text(root_.path("data/listops/.DS_Store"), "");
+  write_text(root_.path("data/listops/.DS_Store"), "");
   EXPECT_EQ(error(), "");
 }
 
@@ -93,7 +91,7 @@ TEST_F(NothingGenerated, WherePreparedDataHasLostItsManifest) {
   for (const char* place : {"data", "data/listops", "data/listops.prepared"}) {
     fs::remove_all(root_.path("data"));
     make(root_.path("made"), 1);
-    tasks::write_text(root_.path("data/listops/x"), "");
+    write_text(root_.path("data/listops/x"), "");
     fs::remove_all(root_.path(place));
     fs::create_directories(fs::path(root_.path(place)).parent_path());
     fs::rename(root_.path("made"), root_.path(place));
@@ -127,7 +125,7 @@ TEST(DoubtsOfBaselines, AreOfLabelsGivenAwayOrExchanged) {
 
 TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
   EXPECT_THAT(doubts(), ElementsAre());
-  tasks::write_text(root_.path("data/my-listops.csv"), "");
+  write_text(root_.path("data/my-listops.csv"), "");
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("also holds 'my-listops.csv', which was not read")));
   fs::remove(root_.path("data/my-listops.csv"));
   tasks::write_small_imdb(root_.path("imdb"), 20);  // another task's, under any name
@@ -135,19 +133,19 @@ TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
   const std::string made = prepare_data(tasks::kTextTask, *text, root_.path("imdb"), true).folder();
   fs::rename(made, root_.path("data/reviews"));
   EXPECT_THAT(doubts(), ElementsAre());
-  tasks::write_text(root_.path("data/aclImdb/README"), "another task's");
+  write_text(root_.path("data/aclImdb/README"), "another task's");
   EXPECT_THAT(doubts(), ElementsAre());
-  tasks::write_text(root_.path("data/basic_train.tsv"), "");
+  write_text(root_.path("data/basic_train.tsv"), "");
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("'basic_val.tsv' and 'basic_test.tsv' are missing")));
   for (const char* name : {"basic_val.tsv", "basic_test.tsv"}) {
-    tasks::write_text(root_.path(std::string("data/") + name), "");
+    write_text(root_.path(std::string("data/") + name), "");
   }
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("is generated, and official files lie in")));
 }
 
 TEST_F(NothingGenerated, OrTakenForNewerFiles) {
   make(root_.path("made"), 1);
-  task_->export_official(tasks::Dataset::open(root_.path("made")), root_.path("data"));
+  task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
   EXPECT_THAT(doubts(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
@@ -157,20 +155,20 @@ TEST_F(NothingGenerated, OrTakenForNewerFiles) {
 // An archive that is unpacked keeps the times of its files.
 TEST_F(NothingGenerated, OrTakenForFilesThatCameLaterWithTimesOfTheirOwn) {
   make(root_.path("made"), 1);
-  task_->export_official(tasks::Dataset::open(root_.path("made")), root_.path("data"));
+  task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
   EXPECT_THAT(doubts(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   const auto when = fs::last_write_time(file);
   // The clock that stamps files ticks every few milliseconds.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  tasks::write_text(file, "another");
+  write_text(file, "another");
   fs::last_write_time(file, when);
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
 }
 
 TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
   make(root_.path("made"), 1);
-  const tasks::Dataset made = tasks::Dataset::open(root_.path("made"));
+  const Dataset made = Dataset::open(root_.path("made"));
   task_->export_official(made, root_.path("data/of mine/raw"));
   const std::string raw = root_.path("data/of mine/raw");
   EXPECT_THAT(error(), AllOf(HasSubstr("data: official files are deeper, in '" + raw + "'"),
@@ -181,7 +179,7 @@ TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
 
 TEST_F(NothingGenerated, WithoutSayingWhichOfTwoCopiesIsRead) {
   make(root_.path("made"), 1);
-  const tasks::Dataset made = tasks::Dataset::open(root_.path("made"));
+  const Dataset made = Dataset::open(root_.path("made"));
   task_->export_official(made, root_.path("data"));
   task_->export_official(made, root_.path("data/lra_release"));
   task_->export_official(made, root_.path("data/lra_release/lra_release"));
@@ -199,7 +197,7 @@ TEST(PrepareData, NamesTheFolderAboveThatWasMeant) {
   const auto task = tasks::kTextTask.make(parse_toml("", "test"));
   tasks::write_small_imdb(root.path("data"), 2);
   const auto error = [&](const std::string& folder) {
-    return tasks::error_of([&] { prepare_data(tasks::kTextTask, *task, root.path(folder), true); });
+    return error_of([&] { prepare_data(tasks::kTextTask, *task, root.path(folder), true); });
   };
   for (const char* inner : {"data/aclImdb/train", "data/aclImdb/test/neg/"}) {
     EXPECT_THAT(error(inner),

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/text_format.h"
+#include "checks/equal_examples.h"
 #include "tasks/constant_examples.h"
-#include "tasks/custom/custom.h"
-#include "tasks/equal_examples.h"
 #include "tasks/near_copies.h"
+#include "tasks/own/custom.h"
 #include "tasks/split_shift.h"
 #include "tasks/task.h"
 #include "tasks/text_checks.h"
@@ -81,7 +81,7 @@ struct Evidence {
 using Doubts = Evidence::Doubts;
 
 // Equal examples of which one has another label than the first.
-std::vector<bool> contradictory(const Dataset& dataset, const EqualExamples& equal) {
+std::vector<bool> contradictory(const Dataset& dataset, const checks::EqualExamples& equal) {
   std::vector<int32_t> label_of(equal.first.size());
   std::vector<bool> result(equal.first.size());  // by the first of the equal ones
   for (const auto& [name, begin, end] : equal.splits) {
@@ -114,9 +114,10 @@ bool is_pair_of_equals(const Split& split, int64_t example, int64_t token_bytes)
   return words[0] == words[1];
 }
 
-SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
-                    const EqualExamples::Range& range, const std::vector<bool>& contradicted,
-                    const ConstantExamples& constant, int64_t num_classes) {
+SplitTally tally_of(const Dataset& dataset, const checks::EqualExamples& equal,
+                    const checks::EqualExamples::Range& range,
+                    const std::vector<bool>& contradicted, const ConstantExamples& constant,
+                    int64_t num_classes) {
   const Split split = dataset.split(range.name);
   const int64_t num_towers = dataset.manifest().num_towers;
   SplitTally tally;
@@ -316,11 +317,11 @@ constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
 Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
   Evidence evidence{.dataset = dataset, .num_classes = num_classes, .splits = {}};
   const bool are_texts = is_text(dataset.manifest());
-  const EqualExamples equal =
-      equal_examples(dataset, are_texts ? Equality::kLetters : Equality::kTokens);
+  const checks::EqualExamples equal = checks::equal_examples(
+      dataset, are_texts ? checks::Equality::kLetters : checks::Equality::kTokens);
   const std::vector<bool> contradicted = contradictory(dataset, equal);
   auto constant = constant_examples(dataset);
-  for (const EqualExamples::Range& range : equal.splits) {
+  for (const checks::EqualExamples::Range& range : equal.splits) {
     evidence.splits.push_back(
         tally_of(dataset, equal, range, contradicted, constant[range.name], num_classes));
   }

@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "data/test_fixtures.h"
 #include "tasks/task.h"
-#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {
@@ -25,9 +25,9 @@ class AnyTask : public Task {
     return {};
   }
   void export_official(const Dataset&, const std::string&) const override {}
-  std::vector<Fact> check(const Dataset&) const override { return {}; }
+  std::vector<checks::Fact> check(const Dataset&) const override { return {}; }
   std::string render(const Split&, int64_t) const override { return ""; }
-  std::vector<Baseline> baselines(const Dataset&) const override { return {}; }
+  std::vector<checks::Baseline> baselines(const Dataset&) const override { return {}; }
 
  private:
   int64_t num_classes_;

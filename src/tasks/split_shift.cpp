@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/text_format.h"
-#include "tasks/custom/custom.h"
-#include "tasks/custom/custom_config.h"
-#include "tasks/drawn_examples.h"
+#include "data/drawn_examples.h"
+#include "tasks/own/custom.h"
+#include "tasks/own/custom_config.h"
 
 namespace lra::tasks {
 namespace {

@@ -13,7 +13,10 @@
 
 #include "base/config.h"
 #include "base/task_shape.h"
-#include "tasks/dataset.h"
+#include "checks/baseline.h"
+#include "checks/facts.h"
+#include "data/dataset.h"
+#include "data/remote_data.h"
 
 namespace lra {
 class Progress;
@@ -26,20 +29,6 @@ struct MakeOptions {
   uint64_t seed = 0;
   std::optional<int64_t> num_train = {}, num_val = {},
                          num_test = {};  // the task's own sizes when absent
-};
-
-// One row of `lra data check`: a fact, and whether it is correct.
-struct Fact {
-  std::string name, value;
-  bool ok = true;
-  std::string detail;     // "train example 17: label is 3, the expression evaluates to 5"
-  bool in_doubt = false;  // ok for data that is meant to be so
-};
-
-// A trivial classifier that a model has to beat.
-struct Baseline {
-  std::string name;     // "majority"
-  double accuracy = 0;  // on the test split, 0..1
 };
 
 class Task {
@@ -89,8 +78,8 @@ class Task {
   // specific to this task (split_checks.h). Throws lra::Error for impossible data.
   virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   // Facts about what an import read, for a task whose files may have any columns.
-  virtual std::vector<Fact> reading(const Dataset&) const { return {}; }
-  virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
+  virtual std::vector<checks::Fact> reading(const Dataset&) const { return {}; }
+  virtual std::vector<checks::Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
@@ -98,35 +87,12 @@ class Task {
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }
   // The names of the labels in their order; empty where labels are numbers.
   virtual std::vector<std::string> label_names(const Dataset&) const { return {}; }
-  virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
+  virtual std::vector<checks::Baseline> baselines(const Dataset& dataset) const = 0;
 };
 
 // token_text of the tasks that read byte b as token b + 1; bytes that are not printable ASCII as
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
-
-// A published copy of a task's raw data, for `lra data fetch`.
-struct RemoteData {
-  std::string_view file;                 // its name on our disk
-  std::array<std::string_view, 2> urls;  // the second may be empty
-  int64_t bytes;                         // 0: not published
-  std::string_view md5, sha256;          // lower-case hex; empty: not published
-  // A tar archive of much else: only the folder with this path, or with a path that ends so, is
-  // unpacked, and then imported. Empty: import reads the file itself.
-  std::string_view unpack;
-};
-
-// The benchmark's own archive, 7.7 GB: reported to answer 403 since 2026; its authors print no
-// digest. It contains an unpacked copy of itself; files in both are taken from the inner one (the
-// outer pathfinder128 cannot be learned), "lra_release/lra_release/...".
-constexpr RemoteData lra_release(std::string_view folder) {
-  return {.file = "lra_release.gz",
-          .urls = {"https://storage.googleapis.com/long-range-arena/lra_release.gz"},
-          .bytes = 0,
-          .md5 = "",
-          .sha256 = "",
-          .unpack = folder};
-}
 
 // TaskSpec::describe and TaskSpec::resolve of a task with these settings.
 template <typename Config>

@@ -10,8 +10,8 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
-#include "tasks/custom/custom.h"
-#include "tasks/first_seen.h"
+#include "data/first_seen.h"
+#include "tasks/own/custom.h"
 #include "tasks/split_checks.h"
 #include "tasks/text_passages.h"
 

@@ -6,10 +6,10 @@
 
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/drawn_examples.h"
+#include "data/stopping.h"
 #include "tasks/data_doubts.h"
-#include "tasks/drawn_examples.h"
 #include "tasks/split_checks.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "base/stop_flag.h"
+#include "data/batch_order.h"
 #include "io/safetensors.h"
 #include "ops/adam.h"
-#include "tasks/batch_order.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 #include "training/presets.h"
 #include "training/test_ranks.h"
 #include "training/test_trainer.h"
@@ -34,8 +34,8 @@ class BadSteps : public TinyTraining {
   BadSteps() {
     tasks::write_small_imdb(scratch_.file("data"), kTrain / 2);
     const tasks::ReviewKey first{.split = 0, .label = 0, .id = 0, .rating = 1};
-    tasks::write_text(scratch_.file("data") + "/aclImdb/" + tasks::review_path(first),
-                      std::string("bad") + kMark);
+    write_text(scratch_.file("data") + "/aclImdb/" + tasks::review_path(first),
+               std::string("bad") + kMark);
   }
 
   static RunConfig config_of(const std::string& policy, std::vector<std::string> sets = {}) {
@@ -66,7 +66,7 @@ class BadSteps : public TinyTraining {
   static std::vector<int64_t> bad_steps() {
     std::vector<int64_t> bad, indices(kBatch);
     for (int64_t step = kPoisonedAt; step < kSteps; ++step) {
-      tasks::BatchOrder(kTrain, kBatch, 0).fill(step, indices);
+      BatchOrder(kTrain, kBatch, 0).fill(step, indices);
       if (std::find(indices.begin(), indices.end(), 0) != indices.end()) bad.push_back(step + 1);
     }
     return bad;

@@ -18,8 +18,8 @@ struct RowLengths {
   at::Tensor tensor_B() const { return at::tensor(valid, at::kInt); }
 };
 
-RowLengths row_lengths(const tasks::Split& split, std::span<const int64_t> indices,
-                       const TaskShape& shape, bool trim) {
+RowLengths row_lengths(const Split& split, std::span<const int64_t> indices, const TaskShape& shape,
+                       bool trim) {
   RowLengths rows;
   for (const int64_t example : indices) {
     for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
@@ -49,8 +49,8 @@ models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengt
   return {.lengths_B = lengths_B, .values_BLC = values.unflatten(1, {-1, input.channels})};
 }
 
-Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
-                 const TaskShape& shape, bool trim) {
+Batch make_batch(const Split& split, std::span<const int64_t> indices, const TaskShape& shape,
+                 bool trim) {
   const auto batch_size = static_cast<int64_t>(indices.size());
   const RowLengths rows = row_lengths(split, indices, shape, trim);
   const int64_t words = words_of(shape), places = rows.length * words;
@@ -76,7 +76,7 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
   return batch;
 }
 
-models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
+models::ModelInput input_shape(const Split& split, std::span<const int64_t> indices,
                                const TaskShape& shape, bool trim) {
   const RowLengths rows = row_lengths(split, indices, shape, trim);
   const at::Tensor tokens_BL =
@@ -98,8 +98,8 @@ Batch to_device(const Batch& batch, at::Device device) {
           .num_tokens = batch.num_tokens};
 }
 
-BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,
-                         int64_t first_step, const LoaderSettings& settings)
+BatchLoader::BatchLoader(Split split, TaskShape shape, BatchOrder order, int64_t first_step,
+                         const LoaderSettings& settings)
     : split_(std::move(split)),
       shape_(shape),
       order_(order),
@@ -124,7 +124,7 @@ BatchLoader::~BatchLoader() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-std::vector<std::vector<int64_t>> micro_batches(const tasks::BatchOrder& order, int64_t step,
+std::vector<std::vector<int64_t>> micro_batches(const BatchOrder& order, int64_t step,
                                                 const StepParts& parts) {
   std::vector<int64_t> indices(static_cast<size_t>(order.batch()));
   order.fill(step, indices);

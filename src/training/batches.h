@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/task_shape.h"
+#include "data/batch_order.h"
+#include "data/dataset.h"
 #include "models/model.h"
 #include "ops/libtorch.h"
-#include "tasks/batch_order.h"
-#include "tasks/dataset.h"
 #include "training/masking.h"
 
 namespace lra::training {
@@ -32,12 +32,12 @@ models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengt
 // The examples `indices`, cut to the task's length and padded on the right. With `trim` the batch
 // is as long as its longest example, rounded up to 32; padding is masked, so results do not change
 // without dropout. With it another pattern is dropped, since places are counted along the batch.
-Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
-                 const TaskShape& shape, bool trim);
+Batch make_batch(const Split& split, std::span<const int64_t> indices, const TaskShape& shape,
+                 bool trim);
 
 // Input that make_batch would give to a model, with shape and lengths only: tokens or values are on
 // the device `meta`, and no token is read.
-models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
+models::ModelInput input_shape(const Split& split, std::span<const int64_t> indices,
                                const TaskShape& shape, bool trim);
 
 // Returns the batch on the model's device, or itself if it is there already. It is copied to a GPU
@@ -52,7 +52,7 @@ struct StepParts {
 
 // The examples of a step in their order, cut into these micro-batches, whose sizes differ by one at
 // most.
-std::vector<std::vector<int64_t>> micro_batches(const tasks::BatchOrder& order, int64_t step,
+std::vector<std::vector<int64_t>> micro_batches(const BatchOrder& order, int64_t step,
                                                 const StepParts& parts);
 
 struct LoaderSettings {
@@ -68,7 +68,7 @@ struct LoaderSettings {
 // any `prefetch`, `threads` and `parts`, on any number of ranks, and after any resume.
 class BatchLoader {
  public:
-  BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order, int64_t first_step,
+  BatchLoader(Split split, TaskShape shape, BatchOrder order, int64_t first_step,
               const LoaderSettings& settings);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
@@ -80,9 +80,9 @@ class BatchLoader {
   std::vector<Batch> load(int64_t step) const;
   void run();
 
-  const tasks::Split split_;
+  const Split split_;
   const TaskShape shape_;
-  const tasks::BatchOrder order_;
+  const BatchOrder order_;
   const LoaderSettings settings_;
 
   std::mutex mutex_;

@@ -55,11 +55,11 @@ TEST(Batch, PadsOnTheRightAndKeepsTheOrderAskedFor) {
 
 TEST(Batch, OfStoredFloatsHasTheirChannels) {
   const ScratchFolder scratch;
-  tasks::Manifest manifest;
+  Manifest manifest;
   manifest.task = "custom";
   manifest.source = "imported";
   manifest.token_bytes = 8;
-  tasks::DatasetWriter writer(scratch.file("data"), manifest, 0);
+  DatasetWriter writer(scratch.file("data"), manifest, 0);
   writer.begin_split("train");
   const auto add = [&](std::vector<float> values) {
     std::vector<uint32_t> words(values.size());
@@ -70,7 +70,7 @@ TEST(Batch, OfStoredFloatsHasTheirChannels) {
   add({0.5f, -1, 2, 3, 4, 5});
   add({-0.25f, 8});
   writer.finish();
-  const tasks::Split split = tasks::Dataset::open(scratch.file("data")).split("train");
+  const Split split = Dataset::open(scratch.file("data")).split("train");
   TaskShape shape = shape_of(2);
   shape.values = ValueInput{.channels = 2, .stored_as_float = true};
   const std::vector<int64_t> indices = {0, 1};
@@ -155,12 +155,12 @@ class Loader : public ::testing::Test {
   }
 
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
   const TaskShape shape_ = shape_of(50);
 };
 
 TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndThreadsAndFromAnyStep) {
-  const tasks::BatchOrder order(kExamples, kBatch, 11);
+  const BatchOrder order(kExamples, kBatch, 11);
   for (const int64_t first_step : {0, 6}) {
     for (const auto& [prefetch, threads] :
          std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {4, 1}, {4, 4}, {8, 3}}) {
@@ -180,7 +180,7 @@ TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndThreadsAndFromAnyStep) {
 }
 
 TEST_F(Loader, CutsAStepIntoPartsOfNearlyOneSize) {
-  const tasks::BatchOrder order(kExamples, kBatch, 11);
+  const BatchOrder order(kExamples, kBatch, 11);
   std::vector<int64_t> indices(kBatch);
   order.fill(2, indices);
   for (const auto& [num_parts, sizes] :
@@ -201,7 +201,7 @@ TEST_F(Loader, CutsAStepIntoPartsOfNearlyOneSize) {
 
 TEST_F(Loader, HandsAnExceptionOfTheWorkerToNext) {
   // An order over more examples than there are runs past the end sooner or later.
-  const tasks::BatchOrder order(2 * kExamples, kBatch, 11);
+  const BatchOrder order(2 * kExamples, kBatch, 11);
   for (const int64_t prefetch : {0, 1, 4}) {
     BatchLoader loader(split_, shape_, order, 0, {.prefetch = prefetch, .threads = 2});
     const auto drain = [&] {
@@ -215,7 +215,7 @@ TEST_F(Loader, HandsAnExceptionOfTheWorkerToNext) {
 
 TEST_F(Loader, IsDestroyedWhileItsWorkerWaitsForRoom) {
   auto destroyed = std::async(std::launch::async, [&] {
-    const BatchLoader loader(split_, shape_, tasks::BatchOrder(kExamples, kBatch, 1), 0,
+    const BatchLoader loader(split_, shape_, BatchOrder(kExamples, kBatch, 1), 0,
                              {.prefetch = 2, .threads = 2});
     // Time enough to prepare two tiny batches; then the worker waits.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "checks/equal_examples.h"
+#include "data/files.h"
 #include "io/atomic_file.h"
 #include "tasks/all.h"
-#include "tasks/equal_examples.h"
-#include "tasks/files.h"
 #include "training/presets.h"
 
 namespace lra::training {
@@ -37,22 +37,22 @@ RunConfig resolve_on_data(const tasks::TaskOnData& on, const std::string& model,
 }
 
 std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
-                                        const tasks::ScaledSplit& split) {
+                                        const ScaledSplit& split) {
   const tasks::TaskSpec& spec = tasks::find_task(record.task);
   const ConfigValue* settings = record.config.find("task");
   if (!settings || !settings->as_table()) return {};
   const auto task = spec.make(*settings->as_table());
   const auto own = tasks::data_at_hand(spec, *task, data_root_of(run, ""));
   if (!own || own->hash() != record.data_hash) return {};
-  return tasks::count_equal(split, {task->split(*own, "train"), tasks::scaling_of(*own)},
-                            task->shape().num_towers);
+  return checks::count_equal(split, {task->split(*own, "train"), scaling_of(*own)},
+                             task->shape().num_towers);
 }
 
 std::string data_root_of(const RunFolder& run, const std::string& given) {
-  if (!given.empty() || !tasks::is_file(run.data_root())) return data_root(given);
+  if (!given.empty() || !is_file(run.data_root())) return data_root(given);
   constexpr uint64_t kMaxBytes = 1 << 16;
   const std::string remembered = read_file(run.data_root(), kMaxBytes);
-  return tasks::is_folder(remembered) ? remembered : data_root(given);
+  return is_folder(remembered) ? remembered : data_root(given);
 }
 
 void remember_data_root(const RunFolder& run, const std::string& root) {
@@ -75,7 +75,7 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
                .advice = "name its folder with --data or LRA_DATA"});
 }
 
-void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,
+void refuse_other_data(const Dataset& dataset, const RunFolder& run, const RunRecord& record,
                        const std::string& advice) {
   if (record.data_hash == dataset.hash()) return;
   throw Error({.where = dataset.folder(),

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "data/scaling.h"
 #include "records/run_record.h"
-#include "tasks/custom/scaling.h"
 #include "tasks/prepare_data.h"
 #include "tasks/task.h"
 #include "training/run_config.h"
@@ -41,10 +41,10 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
 // Examples of `split` that are equal to training examples of the run in this folder; nothing if the
 // data that it was trained on is not at hand.
 std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
-                                        const tasks::ScaledSplit& split);
+                                        const ScaledSplit& split);
 
 // Throws lra::Error, exit code 2, with this advice if `dataset` is not the data of the run.
-void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,
+void refuse_other_data(const Dataset& dataset, const RunFolder& run, const RunRecord& record,
                        const std::string& advice);
 
 }  // namespace lra::training

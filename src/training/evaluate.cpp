@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/stop_flag.h"
-#include "tasks/drawn_examples.h"
+#include "data/drawn_examples.h"
 #include "training/batches.h"
 
 namespace lra::training {
 namespace {
 
-std::vector<int64_t> by_length(const tasks::Split& split, int64_t count) {
-  std::vector<int64_t> order = tasks::drawn_examples(split.size(), count);
+std::vector<int64_t> by_length(const Split& split, int64_t count) {
+  std::vector<int64_t> order = drawn_examples(split.size(), count);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return split.sequence_length(a, 0) < split.sequence_length(b, 0);
   });
@@ -61,8 +61,8 @@ void add_up(Tally& tally, Ranks& ranks) {
 
 }  // namespace
 
-EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
-                          const TaskShape& shape, int64_t batch_size, int64_t limit,
+EvaluationResult evaluate(const models::Model& model, const Split& split, const TaskShape& shape,
+                          int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks, bool trim,
                           const std::optional<Masking>& masking) {
   const at::NoGradGuard no_grad;
@@ -106,7 +106,7 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
   return result;
 }
 
-EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
+EvaluationResult evaluate_with_bar(const models::Model& model, const Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
                                    ProgressOptions look, bool trim,
                                    const std::optional<Masking>& masking) {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/task_shape.h"
+#include "data/dataset.h"
 #include "io/progress.h"
 #include "models/model.h"
 #include "records/run_record.h"
-#include "tasks/dataset.h"
 #include "training/masking.h"
 #include "training/ranks.h"
 
@@ -29,13 +29,13 @@ struct EvaluationResult {
 // that of make_batch. `done` is told after every batch how many examples were seen; it may be
 // empty. Ranks take batches in turn, and their sums are added in the order of the batches: all get
 // the bits that one process gets, and all stop when one was asked to.
-EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
-                          const TaskShape& shape, int64_t batch_size, int64_t limit,
+EvaluationResult evaluate(const models::Model& model, const Split& split, const TaskShape& shape,
+                          int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),
                           bool trim = true, const std::optional<Masking>& masking = {});
 
 // The same with a progress bar of examples, whose total is filled in.
-EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
+EvaluationResult evaluate_with_bar(const models::Model& model, const Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
                                    ProgressOptions look, bool trim,
                                    const std::optional<Masking>& masking = {});

@@ -32,7 +32,7 @@ class EvaluateSplit : public ::testing::Test {
 
   OneThread one_thread_;
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
   const TaskShape shape_{.length = 80, .vocabulary = 16, .num_classes = kClasses};
   const RunConfig run_ = tiny_run({"model.pooling=cls", "model.dropout=0.5"});
   const models::SequenceClassifier model_{shape_, run_.model_config, run_.mixer_spec(),

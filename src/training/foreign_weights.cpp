@@ -35,7 +35,7 @@ void add_inherited(const RunRecord& record, std::vector<std::string>& doubts) {
 // Doubts about weights of other data than the run's: the run's test may be among it.
 void add_doubts_of_other_data(const std::optional<RecordOfWeights>& theirs,
                               const RunIdentity& weights_of, bool has_classifier,
-                              const RunConfig& run, const tasks::ScaledSplit& test,
+                              const RunConfig& run, const ScaledSplit& test,
                               std::vector<std::string>& doubts) {
   if (tasks::find_task(weights_of.task).name != run.task_spec().name) return;
   const auto known = theirs ? count_trained_on(theirs->folder, theirs->record, test) : std::nullopt;
@@ -76,8 +76,7 @@ std::optional<RecordOfWeights> record_of_weights(const std::string& file,
 std::vector<std::string> doubts_of_weights(const std::string& file,
                                            const std::optional<RunIdentity>& weights_of,
                                            bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash,
-                                           const tasks::ScaledSplit& test) {
+                                           const std::string& data_hash, const ScaledSplit& test) {
   if (!weights_of) return {};
   std::vector<std::string> doubts;
   const auto theirs_at_hand = record_of_weights(file, weights_of);

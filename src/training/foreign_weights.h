@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "data/scaling.h"
 #include "records/run_record.h"
-#include "tasks/custom/scaling.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
 
@@ -27,7 +27,6 @@ std::optional<RecordOfWeights> record_of_weights(const std::string& file,
 std::vector<std::string> doubts_of_weights(const std::string& file,
                                            const std::optional<RunIdentity>& weights_of,
                                            bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash,
-                                           const tasks::ScaledSplit& test);
+                                           const std::string& data_hash, const ScaledSplit& test);
 
 }  // namespace lra::training

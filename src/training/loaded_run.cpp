@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "base/quoted.h"
+#include "data/files.h"
 #include "io/atomic_file.h"
 #include "mixers/python_layer.h"
-#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/stored_run.h"
@@ -183,7 +183,7 @@ std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
   if (exported) names = {"latest"};  // the one file that there is
   for (const std::string& name : names) {
     const std::string file = checkpoint_file(folder_of(record_path), name);
-    if (!tasks::is_there(file)) continue;
+    if (!is_there(file)) continue;
     try {
       const LoadedWeights found = describe_weights(file, identities_of(run));
       refuse_other_weights(file, found, run);
@@ -220,7 +220,7 @@ std::string LoadedRun::foreign_weights() const {
   return is_one_of(*weights.run, identities_of(stored.record)) ? "" : text_of(*weights.run);
 }
 
-tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
+Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
   const tasks::TaskSpec& spec = run.stored.config.task_spec();
   const std::string root = data_root_of({run.folder}, options.root);
   if (!options.other_data) {
@@ -232,7 +232,7 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
                  .expected = std::string(spec.sources),
                  .advice = "name its folder with --data"});
   }
-  tasks::Dataset dataset = tasks::prepare_data(
+  Dataset dataset = tasks::prepare_data(
       spec, *run.task, root, options.quiet,
       options.other_data ? tasks::OtherSettings::kTaken : tasks::OtherSettings::kRefused);
   // A score belongs to the data that the run was made with.
@@ -242,7 +242,7 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
   return dataset;
 }
 
-EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,
+EvaluationResult evaluate_run(const LoadedRun& run, const Dataset& dataset,
                               const std::string& split, int64_t limit, bool quiet) {
   const auto& config = run.stored.config;
   auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),

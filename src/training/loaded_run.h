@@ -76,11 +76,11 @@ struct RunDataOptions {
 };
 
 // The data of a run. Throws lra::Error when they are missing or others than the run was made with.
-tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options);
+Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options);
 
 // A pass over the split with a bar on standard error; step is that of the weights. `limit` as of
 // evaluate().
-EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,
+EvaluationResult evaluate_run(const LoadedRun& run, const Dataset& dataset,
                               const std::string& split, int64_t limit, bool quiet);
 
 }  // namespace lra::training

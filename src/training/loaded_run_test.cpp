@@ -2,13 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include "tasks/test_fixtures.h"
+#include "data/test_fixtures.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
 namespace {
 
-using tasks::error_of;
+using error_of;
 using ::testing::HasSubstr;
 
 class LoadedRunWeights : public TinyTraining {
@@ -68,7 +68,7 @@ TEST_F(LoadedRunWeights, AreReadOnOtherDataOnlyWhereItIs) {
   EXPECT_FALSE(fs::exists(options.root)) << "data nobody named is not generated";
   // Longer expressions than the run was trained on.
   const auto task = tiny_run({"task.length=60", "task.max_length=60"}).make_task();
-  tasks::QuietProgress progress;
+  QuietProgress progress;
   task->make({.out = options.root, .seed = 1, .num_train = 4, .num_val = 4, .num_test = 9},
              progress);
   EXPECT_EQ(

@@ -56,7 +56,7 @@ class MaskedPairs : public ::testing::Test {
   }
 
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
   std::vector<int64_t> all_ = [] {
     std::vector<int64_t> all(kMaskedExamples);
     for (int64_t i = 0; i < kMaskedExamples; ++i) all[static_cast<size_t>(i)] = i;
@@ -115,7 +115,7 @@ TEST_F(MaskedPairs, FollowExampleTowerStepAndSeedAlone) {
 
 TEST_F(MaskedPairs, AreTheSameWithAnyLoader) {
   const auto stream = [&](const LoaderSettings& settings, int64_t first) {
-    BatchLoader loader(split_, kPairs, tasks::BatchOrder(kMaskedExamples, 8, 1), first, settings);
+    BatchLoader loader(split_, kPairs, BatchOrder(kMaskedExamples, 8, 1), first, settings);
     at::Tensor labels;
     for (int64_t step = first; step < 9; ++step) labels = loader.next()[0].labels_B;
     return labels;

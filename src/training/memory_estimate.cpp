@@ -36,7 +36,7 @@ double at_positions(int64_t positions, const Probe& few, const Probe& more) {
 
 class Estimator {
  public:
-  Estimator(const models::Model& model, Stepper& stepper, const tasks::Split& split,
+  Estimator(const models::Model& model, Stepper& stepper, const Split& split,
             const TaskShape& shape, const TrainConfig& config,
             const std::optional<Masking>& masking)
       : model_(model),
@@ -48,7 +48,7 @@ class Estimator {
 
   // The most expensive micro-batch of the run, its longest example first.
   Examples most_expensive(uint64_t seed) const {
-    const tasks::BatchOrder order(split_.size(), config_.batch_size, seed);
+    const BatchOrder order(split_.size(), config_.batch_size, seed);
     const StepParts parts{.count = config_.accumulate, .of = config_.accumulate};
     const bool alike = !shape_.has_padding || !config_.trim_padding;
     const int64_t steps = alike ? 1 : std::min(config_.steps, kSearchedSteps);
@@ -118,7 +118,7 @@ class Estimator {
 
   const models::Model& model_;
   Stepper& stepper_;
-  const tasks::Split& split_;
+  const Split& split_;
   const TaskShape& shape_;
   const TrainConfig& config_;
   const std::optional<Masking>& masking_;
@@ -135,9 +135,8 @@ Examples some_of(const Examples& examples, int64_t count) {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
-                               const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config, uint64_t seed,
+MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper, const Split& split,
+                               const TaskShape& shape, const TrainConfig& config, uint64_t seed,
                                const std::optional<Masking>& masking) {
   const Estimator estimator(model, stepper, split, shape, config, masking);
   const Examples batch = estimator.most_expensive(seed);

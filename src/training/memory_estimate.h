@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "data/dataset.h"
 #include "models/model.h"
 #include "records/run_record.h"
-#include "tasks/dataset.h"
 #include "training/masking.h"
 #include "training/stepper.h"
 
@@ -25,9 +25,8 @@ struct MemoryEstimate {
 // as much. A batch of the evaluation counts as copies of the longest example. If two examples
 // already would not fit, the estimate is that of a batch of two. Changes nothing but the gradients
 // and the peak that peak_resident_bytes() returns, which counts from here.
-MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
-                               const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config, uint64_t seed,
+MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper, const Split& split,
+                               const TaskShape& shape, const TrainConfig& config, uint64_t seed,
                                const std::optional<Masking>& masking = {});
 
 // Throws lra::Error with advice when `extra_bytes` of the `peak_bytes` are more than `available`.

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch_folder.h"
+#include "data/test_fixtures.h"
 #include "ops/test_tensors.h"
-#include "tasks/test_fixtures.h"
 #include "training/tensor_arena.h"
 #include "training/test_runs.h"
 
@@ -49,7 +49,7 @@ class Estimating : public ::testing::Test {
 
   OneThread one_thread_;
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
 };
 
 TEST_F(Estimating, FollowsWhatSavesMemory) {
@@ -82,7 +82,7 @@ TEST(RefuseWithoutMemory, SaysWhatIsMissingAndWhatHelps) {
   EXPECT_NO_THROW(
       refuse_without_memory({.peak_bytes = 3'000'000, .extra_bytes = 2'000'000}, 2'000'000));
   EXPECT_THAT(
-      tasks::error_of([] {
+      error_of([] {
         refuse_without_memory({.peak_bytes = 3'000'000, .extra_bytes = 2'000'000}, 1'999'999);
       }),
       AllOf(HasSubstr("about 3.0 MB"), HasSubstr("2.0 MB more"), HasSubstr("train.accumulate"),

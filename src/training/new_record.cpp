@@ -8,7 +8,7 @@
 
 namespace lra::training {
 
-SplitSizes sizes_of(const tasks::Dataset& dataset) {
+SplitSizes sizes_of(const Dataset& dataset) {
   const auto size = [&](const char* split) {
     return dataset.has(split) ? dataset.split(split).size() : 0;
   };
@@ -59,9 +59,9 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   return record;
 }
 
-RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance,
-                     std::optional<InitialWeights> initial_weights, const std::string& edited) {
+RunRecord new_record(const RunConfig& config, const tasks::Task& task, const Dataset& dataset,
+                     const Provenance& provenance, std::optional<InitialWeights> initial_weights,
+                     const std::string& edited) {
   RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset),
                                std::move(initial_weights), edited);
   if (mixers::is_python_class(config.model)) {

@@ -8,7 +8,7 @@
 namespace lra::training {
 
 // The examples of its splits; 0 for one that it does not have.
-SplitSizes sizes_of(const tasks::Dataset& dataset);
+SplitSizes sizes_of(const Dataset& dataset);
 
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
@@ -21,8 +21,8 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& edited = "");
 
 // The record of a run that is about to begin: all that is known before the first step.
-RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance,
+RunRecord new_record(const RunConfig& config, const tasks::Task& task, const Dataset& dataset,
+                     const Provenance& provenance,
                      std::optional<InitialWeights> initial_weights = {},
                      const std::string& edited = "");
 

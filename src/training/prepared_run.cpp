@@ -17,7 +17,7 @@
 namespace lra::training {
 namespace {
 
-void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
+void refuse_empty_splits(const tasks::Task& task, const Dataset& dataset) {
   for (const char* name : {"train", "val", "test"}) {
     if (task.split(dataset, name).size() > 0) continue;
     throw Error({.where = dataset.folder(),
@@ -30,8 +30,7 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
 // Refuses generated data that lacks the sizes requested in addition to the preset; data generated
 // for the run has them. An unusual size that nobody requested is stated in the record and its
 // division.
-void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
-                       const RunRecord& record) {
+void refuse_other_size(const RunConfig& config, const Dataset& dataset, const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;
   const std::string problem = size_not_met(config, *record.data_examples);
   if (problem.empty()) return;
@@ -84,7 +83,7 @@ std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
   return std::make_unique<TensorMemory>(options.device);
 }
 
-tasks::Dataset data_of(const PreparedRun& run) {
+Dataset data_of(const PreparedRun& run) {
   const tasks::TaskSpec& spec = run.config.task_spec();
   if (run.before) refuse_lost_data(spec, *run.task, run.options.data_root, *run.before);
   return tasks::prepare_data(spec, *run.task, run.options.data_root, run.options.quiet);
@@ -147,9 +146,9 @@ InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& wa
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
   const bool has_classifier =
       !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
-  warnings = doubts_of_weights(
-      run.options.init_from, found.run, has_classifier, run.config, run.dataset.hash(),
-      {run.task->split(run.dataset, "test"), tasks::scaling_of(run.dataset)});
+  warnings = doubts_of_weights(run.options.init_from, found.run, has_classifier, run.config,
+                               run.dataset.hash(),
+                               {run.task->split(run.dataset, "test"), scaling_of(run.dataset)});
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,

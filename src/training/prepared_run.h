@@ -48,7 +48,7 @@ struct PreparedRun {
   RunFolder folder;
   TrainOptions options;  // of this rank
   std::unique_ptr<tasks::Task> task = nullptr;
-  tasks::Dataset dataset = {};
+  Dataset dataset = {};
   TaskShape shape = {};
   std::unique_ptr<TensorMemory> device_memory = nullptr;  // of a device other than the CPU
   std::unique_ptr<models::Model> model = nullptr;

@@ -134,14 +134,14 @@ class OnRanks : public ::testing::Test {
     split_ = write_split(scratch_.file("data"), examples);
   }
   std::vector<Batch> parts(StepParts parts) const {
-    BatchLoader loader(split_, kRankShape, tasks::BatchOrder(kRankExamples, kRankExamples, 1), 0,
+    BatchLoader loader(split_, kRankShape, BatchOrder(kRankExamples, kRankExamples, 1), 0,
                        {.parts = parts});
     return loader.next();
   }
 
   OneThread one_thread_;
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
 };
 
 TEST_F(OnRanks, TheyDropWhatTheMicroBatchesOfOneRankDrop) {

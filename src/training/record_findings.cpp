@@ -6,6 +6,7 @@
 #include "base/quoted.h"
 #include "base/revision.h"
 #include "base/text_format.h"
+#include "data/files.h"
 #include "io/atomic_file.h"
 #include "io/digest.h"
 #include "io/toml.h"
@@ -14,7 +15,6 @@
 #include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/data_doubts.h"
-#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/data_root.h"
@@ -129,7 +129,7 @@ void check_warnings(const RunRecord& record, const RunConfig& config, int64_t nu
 std::vector<std::string> check_stored_doubts(const RunRecord& record, const std::string& path) {
   const RunFolder folder{folder_of(path)};
   if (record.kind != "train" || record.steps == 0 || record.data_source != "imported") return {};
-  if (record.provenance.lra_version != lra_version() || !tasks::is_file(folder.data_root())) {
+  if (record.provenance.lra_version != lra_version() || !is_file(folder.data_root())) {
     return {};
   }
   Findings findings;
@@ -150,7 +150,7 @@ std::vector<std::string> check_stored_doubts(const RunRecord& record, const std:
 // config.toml next to the record, with which every other command refuses to work if it was edited.
 std::vector<std::string> check_config_beside(const RunRecord& record, const std::string& path) {
   const std::string file = RunFolder{folder_of(path)}.config();
-  if (record.kind != "train" || !path.ends_with("record.json") || !tasks::is_file(file)) return {};
+  if (record.kind != "train" || !path.ends_with("record.json") || !is_file(file)) return {};
   Findings findings;
   try {
     const std::string hash = config_hash(parse_toml_file(file));
@@ -195,7 +195,7 @@ void check_all(const RunRecord& record, Findings& findings) {
 // that it names.
 std::vector<std::string> check_sums_beside(const std::string& path) {
   const std::string folder = folder_of(path) + "/", file = folder + "SHA256SUMS";
-  if (!tasks::is_file(file)) return {};
+  if (!is_file(file)) return {};
   const std::string sums = read_file(file, uint64_t{1} << 20);
   const std::string record = std::filesystem::path(path).filename();
   std::vector<std::string> findings;
@@ -203,7 +203,7 @@ std::vector<std::string> check_sums_beside(const std::string& path) {
                                   std::string("model.safetensors")}) {
     const std::string of_name = "  " + name + "\n";
     const bool is_named = sums.find(of_name) != std::string::npos;
-    if (!tasks::is_file(folder + name) || (name != record && !is_named)) continue;
+    if (!is_file(folder + name) || (name != record && !is_named)) continue;
     const std::string line = digest_file(DigestKind::kSha256, folder + name) + of_name;
     if (sums.find(line) != std::string::npos) continue;
     findings.push_back("SHA256SUMS next to it has another digest of " + name +

@@ -220,9 +220,9 @@ models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Dev
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution, output};
 }
 
-tasks::Split RunConfig::split_of(const tasks::Task& task, const tasks::Dataset& dataset,
-                                 const std::string& name) const {
-  const tasks::Split split = task.split(dataset, name);
+Split RunConfig::split_of(const tasks::Task& task, const Dataset& dataset,
+                          const std::string& name) const {
+  const Split split = task.split(dataset, name);
   return train.token_order == "shuffled" ? split.with_shuffled_tokens() : split;
 }
 

@@ -48,8 +48,7 @@ struct RunConfig {
   std::optional<Masking> masking() const;
 
   // A split of the task as this run reads it (train.token_order).
-  tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
-                        const std::string& name) const;
+  Split split_of(const tasks::Task& task, const Dataset& dataset, const std::string& name) const;
 
   // [run] task, model, preset, seed and, unless it is empty, initial_weights and trained_on;
   // [task]; [model]; [mixer]; [train]; and [groups.NAME] for each group of parameters: the content

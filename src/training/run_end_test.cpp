@@ -1,7 +1,7 @@
 // When runs end, and runs that do not begin.
 #include <gmock/gmock.h>
 
-#include "tasks/test_fixtures.h"
+#include "data/test_fixtures.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
@@ -127,7 +127,7 @@ TEST_F(RunEnd, IsTheSameWithoutAMemoryEstimate) {
 TEST_F(RunEnd, IsBeforeTheBeginningWhereTheMemoryIsNotThere) {
   const std::vector<std::string> large = {"train.batch_size=65536", "model.embed_dim=256",
                                           "model.mlp_dim=1024", "model.layers=6"};
-  EXPECT_THAT(tasks::error_of([&] { (void)run(tiny_run(large, "linformer"), "large"); }),
+  EXPECT_THAT(error_of([&] { (void)run(tiny_run(large, "linformer"), "large"); }),
               AllOf(HasSubstr("memory"), HasSubstr("train.accumulate"),
                     HasSubstr("train.recompute"), HasSubstr("bf16")));
   EXPECT_FALSE(fs::exists(folder("large").path));
@@ -138,9 +138,8 @@ TEST_F(RunEnd, IsBeforeTheBeginningWhereOtherRunsTakeTheMemory) {
   options.data_root = scratch_.file("data");
   options.quiet = true;
   options.memory_limit = 1000;
-  EXPECT_THAT(
-      tasks::error_of([&] { Trainer(prepare_run(kept_run(), folder("beside"), options)).run(); }),
-      HasSubstr("1.0 kB that are available"));
+  EXPECT_THAT(error_of([&] { Trainer(prepare_run(kept_run(), folder("beside"), options)).run(); }),
+              HasSubstr("1.0 kB that are available"));
   EXPECT_FALSE(fs::exists(folder("beside").path));
 }
 
@@ -176,7 +175,7 @@ TEST_F(RunEnd, IsNotThatOfAnotherRunsWeights) {
   copy_killed_after("whole", "only", 1);
   fs::remove_all(step_folder("only", 1));
   fs::copy(step_folder("other", 1), step_folder("only", 1), fs::copy_options::recursive);
-  EXPECT_THAT(tasks::error_of([&] { resume(config, "only"); }), HasSubstr("seed 4 instead of 3"));
+  EXPECT_THAT(error_of([&] { resume(config, "only"); }), HasSubstr("seed 4 instead of 3"));
 }
 
 }  // namespace

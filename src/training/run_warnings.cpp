@@ -25,7 +25,7 @@ std::string size_doubt(const ConfigTable& task_settings, const std::string& data
   return data_source + " " + size + question;
 }
 
-int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
+int64_t count_longer(const Split& split, const TaskShape& shape) {
   int64_t count = 0;
   for (int64_t i = 0; i < split.size(); ++i) {
     bool is_longer = false;
@@ -37,12 +37,11 @@ int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
   return count;
 }
 
-std::string cut_warning(const RunConfig& config, const tasks::Task& task,
-                        const tasks::Dataset& dataset) {
+std::string cut_warning(const RunConfig& config, const tasks::Task& task, const Dataset& dataset) {
   const TaskShape shape = task.shape(), usual = preset_of(config).make_task()->shape();
   const bool is_own = config.task_spec().settings_of != nullptr;  // no preset knows its length
   if (!is_own && shape.length >= usual.length) return "";
-  const tasks::Split train = task.split(dataset, "train"), test = task.split(dataset, "test");
+  const Split train = task.split(dataset, "train"), test = task.split(dataset, "test");
   const int64_t cut_train = count_longer(train, shape), cut_test = count_longer(test, shape);
   if (cut_train + cut_test == 0) return "";
   return "task.length=" + std::to_string(shape.length) + " cuts " + thousands(cut_train) +
@@ -86,7 +85,7 @@ std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_clas
 }
 
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {
-  std::vector<tasks::Baseline> baselines;
+  std::vector<checks::Baseline> baselines;
   for (const auto& [name, accuracy] : record.baselines) baselines.push_back({name, accuracy});
   std::vector<std::string> warnings;
   for (const std::string& doubt :

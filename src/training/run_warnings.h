@@ -18,12 +18,11 @@ std::string size_doubt(const ConfigTable& task_settings, const std::string& data
                        const SplitSizes& data);
 
 // Examples of which a sequence is longer than the task reads.
-int64_t count_longer(const tasks::Split& split, const TaskShape& shape);
+int64_t count_longer(const Split& split, const TaskShape& shape);
 
 // Examples that task.length cuts, if it is below the preset's: the task does not cut them, and what
 // decides their label may be gone. One sentence; empty if there are none.
-std::string cut_warning(const RunConfig& config, const tasks::Task& task,
-                        const tasks::Dataset& dataset);
+std::string cut_warning(const RunConfig& config, const tasks::Task& task, const Dataset& dataset);
 
 // Settings at which hardly anything is learned: weights that decay by a tenth at every step,
 // dropout of 80 % (the share that is kept?). And controls, which a run may have been left with.

@@ -72,8 +72,7 @@ TEST_F(SelfPretraining, HasTheSameBitsAfterAResumeAndOnTwoThreads) {
 TEST_F(SelfPretraining, EvaluatesToWhatItsRecordSays) {
   const RunRecord record = run(masked_run(), "run");
   const LoadedRun loaded(folder("run").path, {.checkpoint = "last"}, ModelPrecision::kAsTrained);
-  const tasks::Dataset dataset =
-      open_run_data(loaded, {.root = scratch_.file("data"), .quiet = true});
+  const Dataset dataset = open_run_data(loaded, {.root = scratch_.file("data"), .quiet = true});
   const EvaluationResult now = evaluate_run(loaded, dataset, "test", 0, true);
   EXPECT_EQ(now.summary.accuracy, record.test->accuracy);
   EXPECT_EQ(now.summary.loss, record.test->loss);
@@ -155,10 +154,10 @@ TEST_F(SelfPretraining, HasTheGradientsOfMicroBatchesOnRanks) {
   const auto task = config.make_task();
   run(config, "run");
   const LoadedRun loaded(folder("run").path, {.checkpoint = "last"}, ModelPrecision::kAsTrained);
-  const tasks::Split split =
+  const Split split =
       open_run_data(loaded, {.root = scratch_.file("data"), .quiet = true}).split("train");
   const auto parts = [&](StepParts parts) {
-    BatchLoader loader(split, task->shape(), tasks::BatchOrder(split.size(), 8, 1), 0,
+    BatchLoader loader(split, task->shape(), BatchOrder(split.size(), 8, 1), 0,
                        {.parts = parts, .masking = config.masking()});
     return loader.next();
   };

@@ -33,8 +33,7 @@ class Stepping : public ::testing::Test {
   }
 
   std::vector<Batch> parts(int64_t count) const {
-    BatchLoader loader(split_, kStepperShape,
-                       tasks::BatchOrder(kStepperExamples, kStepperExamples, 1), 0,
+    BatchLoader loader(split_, kStepperShape, BatchOrder(kStepperExamples, kStepperExamples, 1), 0,
                        {.parts = {.count = count, .of = count}});
     return loader.next();
   }
@@ -53,7 +52,7 @@ class Stepping : public ::testing::Test {
 
   OneThread one_thread_;
   ScratchFolder scratch_;
-  tasks::Split split_;
+  Split split_;
 };
 
 std::vector<std::string> without_randomness(const std::string& model) {

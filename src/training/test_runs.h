@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "data/dataset.h"
 #include "records/run_identity.h"
 #include "records/run_record.h"
-#include "tasks/dataset.h"
 #include "training/checkpoint.h"
 #include "training/flat_parameters.h"
 #include "training/presets.h"
@@ -75,14 +75,13 @@ struct TestExample {
 };
 
 // Writes the examples as split "train" of a new prepared folder and opens it.
-inline tasks::Split write_split(const std::string& folder,
-                                const std::vector<TestExample>& examples) {
-  tasks::Manifest manifest;
+inline Split write_split(const std::string& folder, const std::vector<TestExample>& examples) {
+  Manifest manifest;
   manifest.task = "made-for-a-test";
   manifest.source = "generated";
   manifest.num_towers = static_cast<int64_t>(examples.front().towers.size());
   manifest.token_offset = 1;
-  tasks::DatasetWriter writer(folder, manifest, 0);
+  DatasetWriter writer(folder, manifest, 0);
   writer.begin_split("train");
   for (const TestExample& example : examples) {
     const std::vector<std::span<const uint8_t>> towers(example.towers.begin(),
@@ -90,7 +89,7 @@ inline tasks::Split write_split(const std::string& folder,
     writer.add(example.label, towers);
   }
   writer.finish();
-  return tasks::Dataset::open(folder).split("train");
+  return Dataset::open(folder).split("train");
 }
 
 }  // namespace lra::training

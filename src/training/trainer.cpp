@@ -287,7 +287,7 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 
 Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
-  const tasks::Split split = config_.split_of(*task_, dataset_, "val");
+  const Split split = config_.split_of(*task_, dataset_, "val");
   auto result =
       evaluate(*model_, split, shape_, config_.train.eval_batch_size, config_.train.eval_examples,
                {}, ranks_, config_.train.trim_padding, config_.masking());
@@ -327,7 +327,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const auto& last = record_.val_curve.back();
   const bool last_weights =
       config_.train.test_checkpoint == "last" || progress_.best_step == progress_.step;
-  const tasks::Split split = config_.split_of(*task_, dataset_, "test");
+  const Split split = config_.split_of(*task_, dataset_, "test");
   if (task_->validation() == "test" && last_weights && last.num_examples == split.size()) {
     record_.test = last;  // the same weights on the same examples
     return Outcome::kDone;
@@ -410,7 +410,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     std::vector<std::string> warnings = test_warnings(record_);
     std::ranges::move(selection_warnings(record_), std::back_inserter(warnings));
     if (!config_.train.is_masked()) {  // baselines of a task are classifiers
-      for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
+      for (const checks::Baseline& baseline : task_->baselines(dataset_)) {
         record_.baselines[baseline.name] = baseline.accuracy;
       }
       std::ranges::move(baseline_warnings(record_, shape_.num_classes),

@@ -91,7 +91,7 @@ class Trainer {
   Ranks& ranks_;
   TrainOptions options_;
   std::unique_ptr<tasks::Task> task_;
-  tasks::Dataset dataset_;
+  Dataset dataset_;
   TaskShape shape_;
   std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
   std::unique_ptr<models::Model> model_;

@@ -55,10 +55,10 @@ void Trainer::begin() {
   if (ranks_.is_first()) {
     log_.begin(folder_, record_, progress_.step, options_.resume, options_.mlperf_log);
   }
-  const tasks::Split train = config_.split_of(*task_, dataset_, "train");
+  const Split train = config_.split_of(*task_, dataset_, "train");
   const int64_t parts = config_.train.accumulate;
   loader_ = std::make_unique<BatchLoader>(
-      train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
+      train, shape_, BatchOrder(train.size(), config_.train.batch_size, config_.seed),
       progress_.step,
       LoaderSettings{
           .trim = config_.train.trim_padding,

@@ -12,7 +12,7 @@
 #include "io/safetensors.h"
 #include "io/toml.h"
 #include "tasks/prepare_data.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 #include "training/loaded_run.h"
 #include "training/presets.h"
 #include "training/test_trainer.h"
@@ -156,7 +156,7 @@ TEST_F(TinyTraining, WithoutItsCheckpointsDoesNotStartOver) {
     const std::string name = with_folder ? "emptied" : "removed";
     copy_killed_after("whole", name, 0);
     if (!with_folder) fs::remove_all(folder(name).checkpoints());
-    EXPECT_THAT(tasks::error_of([&] { resume(config, name); }),
+    EXPECT_THAT(error_of([&] { resume(config, name); }),
                 AllOf(HasSubstr("those of the 12 steps so far are missing"), HasSubstr("--out")));
   }
 }
@@ -239,7 +239,7 @@ TEST_F(TinyTraining, OnOtherDataThanBeforeIsRefused) {
   const RunConfig config = kept_run();
   (void)run(config, "run");
   fs::remove_all(scratch_.file("data"));
-  tasks::QuietProgress progress;
+  QuietProgress progress;
   config.make_task()->make({.out = scratch_.file("data"), .seed = 1}, progress);
   EXPECT_THAT(error_of([&] { (void)resume(config, "run"); }),
               AllOf(HasSubstr(folder("run").path), HasSubstr("data")));

@@ -9,7 +9,7 @@
 #include <exception>
 #include <string>
 
-#include "tasks/batch_order.h"
+#include "data/batch_order.h"
 #include "training/checkpoint.h"
 #include "training/stored_run.h"
 #include "training/test_runs.h"
@@ -29,7 +29,7 @@ void poison(const lra::training::RunFolder& folder, int64_t token) {
 }
 
 void print_steps(int64_t example, int64_t num_examples, int64_t batch, int64_t steps) {
-  const lra::tasks::BatchOrder order(num_examples, batch, 0);
+  const lra::BatchOrder order(num_examples, batch, 0);
   std::vector<int64_t> indices(static_cast<size_t>(batch));
   for (int64_t step = 0; step < steps; ++step) {
     order.fill(step, indices);

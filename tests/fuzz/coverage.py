@@ -3,7 +3,7 @@
 The first lines of a target name the files it covers, and functions in them that are not parsers
 (writers, finders of files):
 
-    // Covers: src/tasks/png_image.cpp
+    // Covers: src/data/png_image.cpp
     // Without: encode_png
 """
 import collections

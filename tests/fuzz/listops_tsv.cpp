@@ -7,6 +7,7 @@
 
 namespace {
 
+using namespace lra;
 using namespace lra::tasks;
 
 struct Example {

@@ -1,13 +1,13 @@
 // manifest.json of a prepared dataset, with the hash that fits, as a forger writes it. What is
 // accepted reads the same after it was written.
-// Covers: src/tasks/manifest.cpp
-#include "tasks/manifest.h"
+// Covers: src/data/manifest.cpp
+#include "data/manifest.h"
 
 #include "base/hash.h"
 #include "fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace lra::tasks;
+  using namespace lra;
   Manifest manifest;
   const lra::fuzz::Input input(data, size);
   const std::string body(input.text());

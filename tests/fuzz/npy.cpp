@@ -1,7 +1,7 @@
 // Arrays of a .npz file.
-// Covers: src/tasks/custom/npy.cpp src/io/byte_reader.cpp
+// Covers: src/tasks/own/npy.cpp src/io/byte_reader.cpp
 // Without: seek expect_end f32 f64
-#include "tasks/custom/npy.h"
+#include "tasks/own/npy.h"
 
 #include "base/utf8.h"
 #include "fuzz_target.h"

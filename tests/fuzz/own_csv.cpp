@@ -1,9 +1,9 @@
 // Comma-separated values of a user's own data, and numbers in text.
-// Covers: src/tasks/custom/csv.cpp src/tasks/custom/examples.cpp
+// Covers: src/tasks/own/csv.cpp src/tasks/own/examples.cpp
 // Without: split_of_name split_of_file
 #include "fuzz_target.h"
-#include "tasks/custom/csv.h"
-#include "tasks/custom/examples.h"
+#include "tasks/own/csv.h"
+#include "tasks/own/examples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);

@@ -1,14 +1,15 @@
 // Lines of pairs of documents. What is read does not depend on the size of the blocks.
-// Covers: src/tasks/text_lines.cpp src/tasks/retrieval/pair_files.cpp
+// Covers: src/data/text_lines.cpp src/tasks/retrieval/pair_files.cpp
 // Without: read_pairs find_pair_files PaperTexts is_file
 #include <string>
 
+#include "data/text_lines.h"
 #include "fuzz_target.h"
 #include "tasks/retrieval/pair_files.h"
-#include "tasks/text_lines.h"
 
 namespace {
 
+using namespace lra;
 using namespace lra::tasks;
 
 // Everything that was read, and the problem that ended it.

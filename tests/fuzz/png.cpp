@@ -1,12 +1,12 @@
 // PNG images, as gray and in color. The checksums of the chunks are put right first, as an
-// attacker would. Covers: src/tasks/png_image.cpp
+// attacker would. Covers: src/data/png_image.cpp
 #include <png.h>
 #include <zlib.h>
 
 #include <cstring>
 
+#include "data/png_image.h"
 #include "fuzz_target.h"
-#include "tasks/png_image.h"
 
 namespace {
 
@@ -38,22 +38,23 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr int kMaxSide = 64;
   std::vector<uint8_t> file(data, data + size);
   mend_checksums(file);
-  lra::tasks::GrayImage image;
+  lra::GrayImage image;
   if (!lra::fuzz::accepts([&] {
-        image = lra::tasks::decode_png(std::as_bytes(std::span(file)), "input.png", kMaxSide);
+        image = lra::decode_png(std::as_bytes(std::span(file)), "input.png", kMaxSide);
       })) {
     return 0;
   }
-  const lra::tasks::ColourImage colours =
-      lra::tasks::decode_png_colours(std::as_bytes(std::span(file)), "input.png", kMaxSide);
+  const lra::ColourImage colours =
+      lra::decode_png_colours(std::as_bytes(std::span(file)), "input.png", kMaxSide);
   LRA_CHECK_EQ(colours.pixels.size(), 3 * image.pixels.size());
   LRA_CHECK(image.width <= kMaxSide && image.height <= kMaxSide);
-  const std::string in_colour = lra::tasks::encode_png(colours);
-  LRA_CHECK(lra::tasks::decode_png_colours(std::as_bytes(std::span(in_colour)), "written", kMaxSide)
-                .pixels == colours.pixels);
-  const std::string written = lra::tasks::encode_png(image);
-  const lra::tasks::GrayImage again =
-      lra::tasks::decode_png(std::as_bytes(std::span(written)), "written", kMaxSide);
+  const std::string in_colour = lra::encode_png(colours);
+  LRA_CHECK(
+      lra::decode_png_colours(std::as_bytes(std::span(in_colour)), "written", kMaxSide).pixels ==
+      colours.pixels);
+  const std::string written = lra::encode_png(image);
+  const lra::GrayImage again =
+      lra::decode_png(std::as_bytes(std::span(written)), "written", kMaxSide);
   LRA_CHECK(again.width == image.width && again.pixels == image.pixels);
   return 0;
 }

@@ -1,16 +1,16 @@
 // Shards of prepared datasets: whatever the file and its manifest say, what is handed out lies
 // within the file.
-// Covers: src/tasks/shard_view.cpp src/io/byte_reader.cpp
+// Covers: src/data/shard_view.cpp src/io/byte_reader.cpp
 // Without: seek expect_end f32 f64 ByteReader::text
 #include <vector>
 
 #include "base/hash.h"
+#include "data/shard_view.h"
 #include "fuzz_target.h"
-#include "tasks/shard_view.h"
 
 namespace {
 
-using namespace lra::tasks;
+using namespace lra;
 
 // The entry of the shard in a dataset's manifest: the content of its own header, or something else.
 ShardInfo info_of(std::span<const std::byte> bytes, uint8_t choice) {
@@ -22,7 +22,7 @@ ShardInfo info_of(std::span<const std::byte> bytes, uint8_t choice) {
     return value;
   };
   std::string hash;
-  lra::fuzz::accepts([&] { hash = lra::tasks::hash_of_shard(bytes, "train.shard"); });
+  lra::fuzz::accepts([&] { hash = lra::hash_of_shard(bytes, "train.shard"); });
   return {.file = "train.shard",
           .num_examples = choice & 4 ? 1 : number_at(16),
           .num_tokens = choice & 8 ? 1 : number_at(32),

@@ -1,12 +1,12 @@
 // Archives. The checksums of the headers are put right first, as an attacker would.
-// Covers: src/tasks/tar_archive.cpp src/tasks/archive_stream.cpp
+// Covers: src/data/tar_archive.cpp src/data/archive_stream.cpp
 // Without: write_to
 #include <cstdio>
 #include <cstring>
 
+#include "data/tar_archive.h"
 #include "fuzz_target.h"
 #include "memory_file.h"
-#include "tasks/tar_archive.h"
 
 namespace {
 
@@ -24,9 +24,9 @@ void mend_checksums(std::string& file) {
 }
 
 void read(const std::string& path) {
-  constexpr lra::tasks::TarArchive::Limits kLimits = {
+  constexpr lra::TarArchive::Limits kLimits = {
       .entries = 5, .entry_bytes = 1 << 16, .total_bytes = 1 << 17};
-  lra::tasks::TarArchive archive(path, "an archive", kLimits);
+  lra::TarArchive archive(path, "an archive", kLimits);
   while (archive.next()) {
     LRA_CHECK(!archive.name().starts_with('/'));
     if (archive.is_file() && archive.name().size() % 2 == 0) archive.content(1 << 20);

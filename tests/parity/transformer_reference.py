@@ -433,7 +433,7 @@ def make_examples(scratch, num_listops):
 
 
 def image_examples(folder, num_pixels):
-    """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
+    """Test examples as the prepared folder holds them: its layout is that of data/dataset.h."""
     (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
     data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
     labels = np.frombuffer(data, "<i4", count, 64)

@@ -9,15 +9,15 @@
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/stopping.h"
+#include "data/tar_archive.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/byte_reader.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"
-#include "tasks/files.h"
 #include "tasks/image/cifar_pickle.h"
-#include "tasks/stopping.h"
-#include "tasks/tar_archive.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

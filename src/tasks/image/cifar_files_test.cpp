@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/test_archive.h"
 #include "io/atomic_file.h"
 #include "tasks/image/test_cifar.h"
-#include "tasks/test_archive.h"
 
 namespace lra::tasks {
 namespace {

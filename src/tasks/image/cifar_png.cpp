@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/png_image.h"
+#include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/files.h"
-#include "tasks/png_image.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/png_image.h"
 #include "io/mapped_file.h"
 #include "tasks/image/test_cifar.h"
-#include "tasks/png_image.h"
 
 namespace lra::tasks {
 namespace {

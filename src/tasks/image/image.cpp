@@ -17,17 +17,17 @@
 #include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/rng.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "checks/published_data.h"
+#include "data/files.h"
+#include "data/stopping.h"
 #include "io/progress.h"
 #include "tasks/data_doubts.h"
-#include "tasks/facts.h"
-#include "tasks/files.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/image/cifar_png.h"
 #include "tasks/image/layout_checks.h"
-#include "tasks/place_baseline.h"
-#include "tasks/published_data.h"
 #include "tasks/split_checks.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {
@@ -56,7 +56,7 @@ struct ImageConfig {
 };
 
 // The 60,000 images in gray, from every layout that import() reads.
-constexpr PublishedData kImagePublished = {
+constexpr checks::PublishedData kImagePublished = {
     .num_train = 50000, .num_test = 10000, .examples = "e9896b0ff4739825cfcf2ca82b411602"};
 
 class ImageTask : public Task {
@@ -75,9 +75,9 @@ class ImageTask : public Task {
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<std::string> judge(const Dataset& dataset) const override;
-  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
-  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
   ImageConfig config_;
@@ -178,18 +178,18 @@ void ImageTask::export_official(const Dataset& dataset, const std::string&) cons
                .advice = "copy the files it was imported from"});
 }
 
-std::vector<Fact> ImageTask::check(const Dataset& dataset) const {
-  std::vector<Fact> facts;
+std::vector<checks::Fact> ImageTask::check(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts;
   const auto sizes = [](const ImageConfig& c) {
     return std::map<std::string, int64_t>{
         {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
   };
-  add_size_facts(dataset, sizes(config_), sizes({}), facts);
-  add_label_facts(dataset, kCifarClasses, facts);
-  add_length_facts(dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels},
-                   facts);
+  checks::add_size_facts(dataset, sizes(config_), sizes({}), facts);
+  checks::add_label_facts(dataset, kCifarClasses, facts);
+  checks::add_length_facts(
+      dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels}, facts);
   // The official images hold a few: a property of them, no damage.
-  add_duplicate_facts(dataset, false, facts);
+  checks::add_duplicate_facts(dataset, false, facts);
   return facts;
 }
 
@@ -245,7 +245,7 @@ float squared_distance(std::span<const uint8_t> pixels, const MeanImage& mean) {
 }
 
 // The class whose mean training image is nearest.
-Baseline nearest_mean_baseline(const Split& train, const Split& test) {
+checks::Baseline nearest_mean_baseline(const Split& train, const Split& test) {
   const std::vector<MeanImage> means = class_means(train);
   std::vector<uint8_t> right(static_cast<size_t>(test.size()));
   parallel_ranges(test.size(), 256, [&](int64_t begin, int64_t end) {
@@ -269,14 +269,15 @@ std::vector<std::string> ImageTask::judge(const Dataset& dataset) const {
   std::vector<std::string> doubts = doubts_of_labels(
       {.found = nearest_mean_baseline(train, test), .published = 0.24, .least = 0.2}, train, test);
   std::ranges::move(doubts_of_layout(dataset), std::back_inserter(doubts));
-  std::ranges::move(doubts_of_published(dataset, kImagePublished), std::back_inserter(doubts));
+  std::ranges::move(checks::doubts_of_published(dataset, kImagePublished),
+                    std::back_inserter(doubts));
   return doubts;
 }
 
-std::vector<Baseline> ImageTask::baselines(const Dataset& dataset) const {
+std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  return {majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test),
-          place_baseline(train, test, kCifarClasses)};
+  return {checks::majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test),
+          checks::place_baseline(train, test, kCifarClasses)};
 }
 
 std::unique_ptr<Task> make_image_task(const ConfigTable& config) {

@@ -14,13 +14,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<Task> task_with(const std::string& toml = "") {
+std::unique_ptr<Task> image_task(const std::string& toml = "") {
   return kImageTask.make(parse_toml(toml, "test"));
 }
 
 Dataset import(const std::string& source, const std::string& out) {
   QuietProgress progress;
-  task_with()->import({source}, out, progress);
+  image_task()->import({source}, out, progress);
   return Dataset::open(out);
 }
 
@@ -59,7 +59,7 @@ TEST(Image, ATenthOfTheTrainingImagesIsForValidation) {
 }
 
 TEST(Image, PixelsAreIdsWithoutPadding) {
-  const auto task = task_with();
+  const auto task = image_task();
   EXPECT_FALSE(task->shape().has_padding);
   EXPECT_EQ(task->shape().vocabulary, 256);
   const TestFolder root;
@@ -86,23 +86,23 @@ TEST(Image, CheckNamesWrongCountsAndExportRefuses) {
   const TestFolder root;
   write_small_cifar(root.path("."));
   const Dataset dataset = import(root.path("."), root.path("data"));
-  EXPECT_THAT(task_with()->check(dataset)[0].detail, HasSubstr("not the published size"));
-  EXPECT_FALSE(task_with("num_train = 91")->check(dataset)[0].ok);
-  EXPECT_TRUE(task_with("num_train = 90")->check(dataset)[0].ok);
-  EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
+  EXPECT_THAT(image_task()->check(dataset)[0].detail, HasSubstr("not the published size"));
+  EXPECT_FALSE(image_task("num_train = 91")->check(dataset)[0].ok);
+  EXPECT_TRUE(image_task("num_train = 90")->check(dataset)[0].ok);
+  EXPECT_THAT(error_of([&] { image_task()->export_official(dataset, root.path("out")); }),
               HasSubstr("gray"));
   QuietProgress progress;
   write_small_cifar(root.path("."), {});
-  EXPECT_THAT(error_of([&] { task_with()->import({root.path(".")}, root.path("x"), progress); }),
+  EXPECT_THAT(error_of([&] { image_task()->import({root.path(".")}, root.path("x"), progress); }),
               HasSubstr("holds no"));
-  EXPECT_THAT(error_of([&] { task_with()->import({}, root.path("x"), progress); }),
+  EXPECT_THAT(error_of([&] { image_task()->import({}, root.path("x"), progress); }),
               HasSubstr("0 sources"));
 }
 
 TEST(Image, NearestMeanSeesBrightness) {
   const TestFolder root;
   write_small_cifar(root.path("."));
-  const auto baselines = task_with()->baselines(import(root.path("."), root.path("data")));
+  const auto baselines = image_task()->baselines(import(root.path("."), root.path("data")));
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.1);
   EXPECT_GT(baselines[1].accuracy, 0.9);
@@ -142,14 +142,14 @@ TEST(Image, TheWholeSetHasTheOfficialCounts) {
   const char* data = std::getenv("LRA_TEST_DATA");
   if (!data) GTEST_SKIP() << "LRA_TEST_DATA is not set";
   const TestFolder root;
-  const auto sources = task_with()->find_sources(data);
+  const auto sources = image_task()->find_sources(data);
   ASSERT_EQ(sources.size(), 1U);
   const Dataset dataset = import(sources[0], root.path("data"));
-  EXPECT_TRUE(task_with()->doubts(dataset).empty());
-  for (const Fact& fact : task_with()->check(dataset)) {
+  EXPECT_TRUE(image_task()->doubts(dataset).empty());
+  for (const checks::Fact& fact : image_task()->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }
-  const auto baselines = task_with()->baselines(dataset);
+  const auto baselines = image_task()->baselines(dataset);
   EXPECT_NEAR(baselines[0].accuracy, 0.1, 1e-9);
   EXPECT_GT(baselines[1].accuracy, 0.18);
   EXPECT_LT(baselines[1].accuracy, 0.32);

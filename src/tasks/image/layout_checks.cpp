@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/text_format.h"
-#include "tasks/drawn_examples.h"
+#include "data/drawn_examples.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/split_shift.h"
 

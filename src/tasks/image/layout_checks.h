@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/dataset.h"
+#include "data/dataset.h"
 
 namespace lra::tasks {
 

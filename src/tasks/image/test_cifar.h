@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "data/test_fixtures.h"
 #include "io/atomic_file.h"
 #include "tasks/image/cifar_files.h"
-#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 

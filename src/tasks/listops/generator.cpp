@@ -6,10 +6,10 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "data/first_seen.h"
+#include "data/stopping.h"
 #include "io/progress.h"
-#include "tasks/first_seen.h"
 #include "tasks/listops/expression.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/parallel.h"
 #include "base/stop_flag.h"
+#include "data/test_fixtures.h"
 #include "tasks/listops/expression.h"
-#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

@@ -14,18 +14,18 @@
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "data/files.h"
+#include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/progress.h"
-#include "tasks/facts.h"
-#include "tasks/files.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
 #include "tasks/listops/settings_check.h"
 #include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
-#include "tasks/place_baseline.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {
@@ -100,12 +100,12 @@ class ListOpsTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override {
     return std::string(listops_symbol_text(static_cast<uint8_t>(token)));
   }
-  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
   std::array<int64_t, 3> sizes(const MakeOptions& options) const {
@@ -120,7 +120,7 @@ class ListOpsTask : public Task {
   }
   // The settings the data claims to follow: its own when it was generated.
   ListOpsConfig claimed(const Manifest& manifest) const;
-  Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
+  checks::Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
 
   ListOpsConfig config_;
 };
@@ -319,8 +319,8 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
 }
 
 // Evaluates every expression again; names the first that is wrong.
-Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
-                              int64_t max_args) const {
+checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
+                                      int64_t max_args) const {
   const Split split = dataset.split(name);
   std::vector<ListOpsResult> results(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
@@ -329,7 +329,7 @@ Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
           evaluate_listops(split.stored_bytes(i), {.least = 2, .most = max_args});
     }
   });
-  Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
+  checks::Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_right = 0;
   for (int64_t i = 0; i < split.size(); ++i) {
     const ListOpsResult& result = results[static_cast<size_t>(i)];
@@ -349,22 +349,22 @@ Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
   return fact;
 }
 
-std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
+std::vector<checks::Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
-  std::vector<Fact> facts;
+  std::vector<checks::Fact> facts;
   const auto sizes = [](const ListOpsConfig& c) {
     return std::map<std::string, int64_t>{
         {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
   };
-  add_size_facts(dataset, sizes(expected), sizes({}), facts);
+  checks::add_size_facts(dataset, sizes(expected), sizes({}), facts);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
   }
-  add_label_facts(dataset, kNumListOpsClasses, facts);
-  add_length_facts(dataset,
-                   {.least = expected.min_length + 1, .most = expected.max_length - 1, .bin = 250},
-                   facts);
-  add_duplicate_facts(dataset, true, facts);
+  checks::add_label_facts(dataset, kNumListOpsClasses, facts);
+  checks::add_length_facts(
+      dataset, {.least = expected.min_length + 1, .most = expected.max_length - 1, .bin = 250},
+      facts);
+  checks::add_duplicate_facts(dataset, true, facts);
   return facts;
 }
 
@@ -377,7 +377,7 @@ std::string ListOpsTask::render(const Split& split, int64_t example) const {
   return text + "\n";
 }
 
-std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
+std::vector<checks::Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   const auto root_of = [](const Split& split, int64_t i) {
     const std::span<const uint8_t> symbols = split.stored_bytes(i);
@@ -395,9 +395,9 @@ std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
         test.label(i) == std::max_element(of_root.begin(), of_root.end()) - of_root.begin();
   }
   const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
-  return {majority_baseline(train, test, kNumListOpsClasses),
+  return {checks::majority_baseline(train, test, kNumListOpsClasses),
           {.name = "root operator", .accuracy = static_cast<double>(num_right) / size},
-          place_baseline(train, test, kNumListOpsClasses)};
+          checks::place_baseline(train, test, kNumListOpsClasses)};
 }
 
 std::unique_ptr<Task> make_listops_task(const ConfigTable& config) {

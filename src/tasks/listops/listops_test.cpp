@@ -6,33 +6,33 @@
 #include <csignal>
 
 #include "base/stop_flag.h"
+#include "data/test_fixtures.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/tsv.h"
-#include "tasks/test_fixtures.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<Task> task_with(const std::string& toml = "") {
+std::unique_ptr<Task> listops_task(const std::string& toml = "") {
   return kListOpsTask.make(parse_toml(toml, "test"));
 }
 
 void make(const std::string& out, int64_t num_train = 60, int64_t num_val = 20,
           int64_t num_test = 20) {
   QuietProgress progress;
-  task_with()->make(
+  listops_task()->make(
       {.out = out, .seed = 1, .num_train = num_train, .num_val = num_val, .num_test = num_test},
       progress);
 }
 
-const Fact& fact(const std::vector<Fact>& facts, const std::string& name) {
-  for (const Fact& candidate : facts) {
+const checks::Fact& fact(const std::vector<checks::Fact>& facts, const std::string& name) {
+  for (const checks::Fact& candidate : facts) {
     if (candidate.name == name) return candidate;
   }
   throw std::out_of_range(name);
@@ -42,19 +42,20 @@ TEST(ListOps, ExportAndImportGiveTheSameData) {
   const TestFolder root;
   make(root.path("a"));
   const Dataset a = Dataset::open(root.path("a"));
-  task_with()->export_official(a, root.path("official"));
+  listops_task()->export_official(a, root.path("official"));
   const std::string text = read_file(root.path("official/listops-1000/basic_val.tsv"), 1 << 24);
   EXPECT_TRUE(text.starts_with("Source\tTarget\r\n( ( "));
   EXPECT_TRUE(text.ends_with("\r\n"));
   QuietProgress progress;
-  task_with()->import(task_with()->find_sources(root.path("official")), root.path("b"), progress);
+  listops_task()->import(listops_task()->find_sources(root.path("official")), root.path("b"),
+                         progress);
   EXPECT_EQ(Dataset::open(root.path("b")).hash(), a.hash());
-  task_with()->import({root.path("official")}, root.path("c"), progress);
+  listops_task()->import({root.path("official")}, root.path("c"), progress);
   EXPECT_EQ(Dataset::open(root.path("c")).hash(), a.hash());
   // A length to be fed cuts what is read; it does not limit what is kept.
-  task_with("length = 600")->import({root.path("official")}, root.path("d"), progress);
+  listops_task("length = 600")->import({root.path("official")}, root.path("d"), progress);
   EXPECT_EQ(Dataset::open(root.path("d")).hash(), a.hash());
-  EXPECT_THAT(error_of([&] { task_with()->export_official(a, root.path("official")); }),
+  EXPECT_THAT(error_of([&] { listops_task()->export_official(a, root.path("official")); }),
               HasSubstr("exists already"));
 }
 
@@ -62,15 +63,17 @@ TEST(ListOps, FindsTheFilesInEveryKnownLayout) {
   for (const char* layout : {"", "listops-1000/", "lra_release/listops-1000/",
                              "lra_release/lra_release/listops-1000/"}) {
     const TestFolder root;
-    EXPECT_TRUE(task_with()->find_sources(root.path(".")).empty());
+    EXPECT_TRUE(listops_task()->find_sources(root.path(".")).empty());
     // A folder that lacks some is not passed over: data would be generated then.
-    const auto error = [&] { return error_of([&] { task_with()->find_sources(root.path(".")); }); };
+    const auto error = [&] {
+      return error_of([&] { listops_task()->find_sources(root.path(".")); });
+    };
     write_text(root.path(std::string(layout) + "basic_train.tsv"), "");
     EXPECT_THAT(error(), HasSubstr("not all: 'basic_val.tsv' and 'basic_test.tsv' are missing"));
     write_text(root.path(std::string(layout) + "basic_test.tsv"), "");
     EXPECT_THAT(error(), HasSubstr("not all: 'basic_val.tsv' is missing"));
     write_text(root.path(std::string(layout) + "basic_val.tsv"), "");
-    EXPECT_EQ(task_with()->find_sources(root.path(".")).size(), 3U) << layout;
+    EXPECT_EQ(listops_task()->find_sources(root.path(".")).size(), 3U) << layout;
   }
 }
 
@@ -148,7 +151,7 @@ TEST(ListOps, CheckFindsWrongTargetsDuplicatesAndLengths) {
   writer.add(10, broken);
   writer.finish();
   const Dataset dataset = Dataset::open(root.path("data"));
-  const std::vector<Fact> facts = task_with()->check(dataset);
+  const std::vector<checks::Fact> facts = listops_task()->check(dataset);
   EXPECT_THAT(fact(facts, "examples of train").detail, HasSubstr("not the published size"));
   EXPECT_TRUE(fact(facts, "targets of train").ok);
   EXPECT_EQ(fact(facts, "targets of val").detail,
@@ -160,17 +163,17 @@ TEST(ListOps, CheckFindsWrongTargetsDuplicatesAndLengths) {
             "train example 1 equals train example 0");
   EXPECT_FALSE(fact(facts, "duplicates within train").ok);
   EXPECT_EQ(fact(facts, "duplicates across splits").value, "1");
-  EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
+  EXPECT_THAT(error_of([&] { listops_task()->export_official(dataset, root.path("out")); }),
               HasSubstr("val example 0: is not an expression with its value"));
   EXPECT_FALSE(std::filesystem::exists(root.path("out/listops-1000/basic_val.tsv")));
-  EXPECT_THAT(task_with()->render(dataset.split("test"), 0), HasSubstr("[MAX 0"));
-  EXPECT_THAT(task_with()->render(dataset.split("train"), 0), HasSubstr("MAX = 2\n  1 2\n"));
+  EXPECT_THAT(listops_task()->render(dataset.split("test"), 0), HasSubstr("[MAX 0"));
+  EXPECT_THAT(listops_task()->render(dataset.split("train"), 0), HasSubstr("MAX = 2\n  1 2\n"));
 }
 
 TEST(ListOps, BaselinesAreThoseOfThePublishedPlateaus) {
   const TestFolder root;
   make(root.path("data"), 6000, 0, 3000);
-  const auto baselines = task_with()->baselines(Dataset::open(root.path("data")));
+  const auto baselines = listops_task()->baselines(Dataset::open(root.path("data")));
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].name, "majority");
   EXPECT_NEAR(baselines[0].accuracy, 0.173, 0.035);
@@ -189,12 +192,13 @@ TEST(ListOps, AStopRequestLeavesNothingHalfWritten) {
 }
 
 TEST(ListOps, WrongRequestsAreRefused) {
-  EXPECT_THAT(error_of([] { task_with("min_length = 1999"); }), HasSubstr("min_length"));
-  EXPECT_THAT(error_of([] { task_with("lenght = 3"); }), HasSubstr("did you mean 'task.length'"));
+  EXPECT_THAT(error_of([] { listops_task("min_length = 1999"); }), HasSubstr("min_length"));
+  EXPECT_THAT(error_of([] { listops_task("lenght = 3"); }),
+              HasSubstr("did you mean 'task.length'"));
   const TestFolder root;
   EXPECT_THAT(error_of([&] { make(root.path("data"), -1); }), HasSubstr("-1 examples"));
   QuietProgress progress;
-  EXPECT_THAT(error_of([&] { task_with()->import({root.path(".")}, root.path("x"), progress); }),
+  EXPECT_THAT(error_of([&] { listops_task()->import({root.path(".")}, root.path("x"), progress); }),
               HasSubstr("no official ListOps files"));
 }
 

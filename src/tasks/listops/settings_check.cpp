@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/text_format.h"
-#include "tasks/drawn_examples.h"
+#include "data/drawn_examples.h"
 #include "tasks/listops/expression.h"
 #include "tasks/split_checks.h"
 #include "tasks/split_shift.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "tasks/files.h"
+#include "data/files.h"
 
 namespace lra::tasks {
 namespace {

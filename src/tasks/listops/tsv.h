@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "data/text_lines.h"
 #include "tasks/listops/expression.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 

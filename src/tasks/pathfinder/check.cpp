@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/text_format.h"
-#include "tasks/drawn_examples.h"
+#include "data/drawn_examples.h"
 #include "tasks/pathfinder/files.h"
 #include "tasks/pathfinder/generator.h"
 #include "tasks/pathfinder/markers.h"
@@ -43,9 +43,9 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
 }
 
 // The archive has an empty file; what is damaged otherwise, or many empty ones, is a bad copy.
-Fact skipped_images_fact(const Manifest& manifest) {
+checks::Fact skipped_images_fact(const Manifest& manifest) {
   constexpr int64_t kMostEmpty = 8;
-  Fact fact{.name = "images skipped", .value = "", .ok = true, .detail = ""};
+  checks::Fact fact{.name = "images skipped", .value = "", .ok = true, .detail = ""};
   int64_t count = 0;
   for (const std::string& note : manifest.notes) {
     if (!note.starts_with(kPathfinderSkipped)) continue;
@@ -62,8 +62,8 @@ std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest) {
   return seed ? std::optional(static_cast<int64_t>(*seed)) : std::nullopt;
 }
 
-Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
-  Fact fact{.name = "images drawn again", .value = "0", .ok = false, .detail = ""};
+checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
+  checks::Fact fact{.name = "images drawn again", .value = "0", .ok = false, .detail = ""};
   const std::optional<uint64_t> seed = number_setting(dataset.manifest(), "seed");
   if (!seed) {
     fact.detail = "the manifest names no seed";
@@ -105,7 +105,7 @@ std::vector<std::string> doubts_of_images(const Dataset& dataset, int size) {
                      " do not show two white discs on black");
   }
   const Split train = dataset.split("train");
-  const Fact fact =
+  const checks::Fact fact =
       marker_distance_fact(train.subset(drawn_examples(train.size(), kImagesForLabels)), size);
   if (!fact.ok) doubts.push_back(fact.detail);
   return doubts;

@@ -19,7 +19,7 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
 
 // Number of images that an import left out, and one of them. Not ok when files are damaged
 // otherwise than by being empty, as one of the archive is, or more than a few are.
-Fact skipped_images_fact(const Manifest& manifest);
+checks::Fact skipped_images_fact(const Manifest& manifest);
 
 // Doubts about imported images of size x size: of 1,000 of a split more than ten that do not show
 // what Pathfinder draws; labels that have nothing to do with the images.
@@ -29,6 +29,6 @@ std::vector<std::string> doubts_of_images(const Dataset& dataset, int size);
 std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest);
 
 // Draws up to 64 images per split of a generated dataset again; not ok when one differs.
-Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings);
+checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings);
 
 }  // namespace lra::tasks

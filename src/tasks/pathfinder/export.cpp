@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "data/new_folder.h"
+#include "data/png_image.h"
+#include "data/stopping.h"
 #include "io/atomic_file.h"
-#include "tasks/new_folder.h"
 #include "tasks/pathfinder/split.h"
-#include "tasks/png_image.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tasks/dataset.h"
+#include "data/dataset.h"
 #include "tasks/pathfinder/files.h"
 
 namespace lra::tasks {

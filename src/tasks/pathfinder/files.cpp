@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/manifest.h"
+#include "data/png_image.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/byte_reader.h"
 #include "io/mapped_file.h"
-#include "tasks/files.h"
-#include "tasks/manifest.h"
-#include "tasks/png_image.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "data/png_image.h"
+#include "data/test_fixtures.h"
 #include "io/mapped_file.h"
-#include "tasks/png_image.h"
-#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "tasks/test_fixtures.h"
+#include "data/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

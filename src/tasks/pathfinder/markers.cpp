@@ -93,7 +93,7 @@ int64_t count_without_markers(const Split& split, int size) {
   return std::ranges::count(is_odd, 1);
 }
 
-Baseline marker_distance_baseline(const Split& train, const Split& test, int size) {
+checks::Baseline marker_distance_baseline(const Split& train, const Split& test, int size) {
   const Bins seen = count_labels(train, size), asked = count_labels(test, size);
   int64_t num_right = 0;
   for (size_t bin = 0; bin < kBins; ++bin) {
@@ -104,7 +104,7 @@ Baseline marker_distance_baseline(const Split& train, const Split& test, int siz
                       static_cast<double>(std::max<int64_t>(1, test.size()))};
 }
 
-Fact marker_distance_fact(const Split& train, int size) {
+checks::Fact marker_distance_fact(const Split& train, int size) {
   const Bins bins = count_labels(train, size);
   std::array<double, 2> totals{};
   for (const auto& counts : bins.counts) {
@@ -124,11 +124,11 @@ Fact marker_distance_fact(const Split& train, int size) {
   }
   // Four standard deviations above what chance gives.
   const bool dependent = freedom > 0 && chi_square > freedom + 4 * std::sqrt(2.0 * freedom);
-  Fact fact{.name = "labels and marker distance",
-            .value = "chi-square " + fixed(chi_square, 1) + ", " +
-                     std::to_string(std::max(0, freedom)) + " degrees of freedom",
-            .ok = dependent || train.size() < kEnoughImages,
-            .detail = dependent ? "labels depend on the images" : "too few images to tell"};
+  checks::Fact fact{.name = "labels and marker distance",
+                    .value = "chi-square " + fixed(chi_square, 1) + ", " +
+                             std::to_string(std::max(0, freedom)) + " degrees of freedom",
+                    .ok = dependent || train.size() < kEnoughImages,
+                    .detail = dependent ? "labels depend on the images" : "too few images to tell"};
   if (!fact.ok) {
     fact.detail = "labels have nothing to do with the images, so nothing can be learned";
     // The archive holds this size twice.

@@ -28,10 +28,10 @@ Markers find_markers(std::span<const uint8_t> pixels, int size);
 int64_t count_without_markers(const Split& split, int size);
 
 // Accuracy on `test` of the label that is most frequent on `train` at that distance.
-Baseline marker_distance_baseline(const Split& train, const Split& test, int size);
+checks::Baseline marker_distance_baseline(const Split& train, const Split& test, int size);
 
 // Tests whether labels depend on the distance, by Pearson's chi-square; not ok when at least 10,000
 // images show nothing.
-Fact marker_distance_fact(const Split& train, int size);
+checks::Fact marker_distance_fact(const Split& train, int size);
 
 }  // namespace lra::tasks

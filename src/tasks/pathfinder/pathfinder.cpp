@@ -16,9 +16,10 @@
 #include "base/quoted.h"
 #include "base/revision.h"
 #include "base/text_format.h"
-#include "tasks/brightness_baseline.h"
-#include "tasks/facts.h"
-#include "tasks/files.h"
+#include "checks/brightness_baseline.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "data/files.h"
 #include "tasks/pathfinder/check.h"
 #include "tasks/pathfinder/export.h"
 #include "tasks/pathfinder/files.h"
@@ -27,7 +28,6 @@
 #include "tasks/pathfinder/picture.h"
 #include "tasks/pathfinder/split.h"
 #include "tasks/pathfinder/writer.h"
-#include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -99,9 +99,9 @@ class PathfinderTask : public Task {
   std::vector<std::string> judge(const Dataset& dataset) const override {
     return doubts_of_images(dataset, settings_.size);
   }
-  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
-  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
   int64_t num_pixels() const { return int64_t{settings_.size} * settings_.size; }
@@ -317,7 +317,7 @@ std::vector<std::vector<std::string>> PathfinderTask::find_copies(const std::str
        .advice = difficulty_advice(other_levels)});
 }
 
-std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
+std::vector<checks::Fact> PathfinderTask::check(const Dataset& dataset) const {
   refuse_other_difficulty(dataset);
   const auto sizes = [&](int64_t num_images) {
     const auto counts = expected_pathfinder_sizes(dataset.manifest(), num_images);
@@ -325,12 +325,13 @@ std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
         {"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}};
   };
   const bool is_generated = dataset.manifest().source == "generated";
-  std::vector<Fact> facts;
-  add_size_facts(dataset, sizes(config_.num_images), sizes(PathfinderConfig{}.num_images), facts);
-  add_label_facts(dataset, kPathfinderClasses, facts);
-  add_length_facts(dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()},
-                   facts);
-  add_duplicate_facts(dataset, is_generated, facts);
+  std::vector<checks::Fact> facts;
+  checks::add_size_facts(dataset, sizes(config_.num_images), sizes(PathfinderConfig{}.num_images),
+                         facts);
+  checks::add_label_facts(dataset, kPathfinderClasses, facts);
+  checks::add_length_facts(
+      dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()}, facts);
+  checks::add_duplicate_facts(dataset, is_generated, facts);
   facts.push_back(skipped_images_fact(dataset.manifest()));
   facts.push_back({.name = "metadata lines",
                    .value = std::to_string(pathfinder_records(dataset).size()),
@@ -351,11 +352,12 @@ std::string PathfinderTask::render(const Split& split, int64_t example) const {
   return text + pathfinder_picture(pixels, settings_.size);
 }
 
-std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
+std::vector<checks::Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  return {majority_baseline(train, test, kPathfinderClasses), brightness_baseline(train, test),
+  return {checks::majority_baseline(train, test, kPathfinderClasses),
+          checks::brightness_baseline(train, test),
           marker_distance_baseline(train, test, settings_.size),
-          place_baseline(train, test, kPathfinderClasses)};
+          checks::place_baseline(train, test, kPathfinderClasses)};
 }
 
 template <int kSize>

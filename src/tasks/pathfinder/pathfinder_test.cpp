@@ -5,14 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
+#include "base/rng.h"
+#include "data/png_image.h"
+#include "data/test_fixtures.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/pathfinder/generator.h"
 #include "tasks/pathfinder/markers.h"
 #include "tasks/pathfinder/split.h"
-#include "tasks/png_image.h"
-#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {
@@ -55,8 +56,8 @@ class Pathfinder : public ::testing::Test {
     return error;
   }
   std::string import_error() { return import_error(*task_); }
-  Fact fact(const std::string& name, const std::string& folder = "out") const {
-    for (const Fact& fact : task_->check(Dataset::open(root_.path(folder)))) {
+  checks::Fact fact(const std::string& name, const std::string& folder = "out") const {
+    for (const checks::Fact& fact : task_->check(Dataset::open(root_.path(folder)))) {
       if (fact.name == name) return fact;
     }
     ADD_FAILURE() << "no fact '" << name << "'";
@@ -183,12 +184,12 @@ TEST_F(Pathfinder, BrokenImagesAreLeftOutAndReported) {
   EXPECT_EQ(
       dataset.split("train").size() + dataset.split("val").size() + dataset.split("test").size(),
       28);
-  const Fact skipped = fact("images skipped");
+  const checks::Fact skipped = fact("images skipped");
   EXPECT_EQ(skipped.value, "2");
   EXPECT_FALSE(skipped.ok);
   EXPECT_THAT(skipped.detail, HasSubstr("sample_4"));
   const auto sized = kPathfinderTask.make(parse_toml("num_images = 30", "test"));
-  for (const Fact& row : sized->check(dataset)) {
+  for (const checks::Fact& row : sized->check(dataset)) {
     EXPECT_TRUE(row.ok || row.name == "images skipped") << row.name << row.detail;
   }
 }
@@ -196,7 +197,7 @@ TEST_F(Pathfinder, BrokenImagesAreLeftOutAndReported) {
 TEST_F(Pathfinder, TheEmptyImageOfTheArchiveIsNoDamage) {
   write_text(file("imgs/0/sample_3.png"), "");
   ASSERT_EQ(import_error(), "");
-  const Fact skipped = fact("images skipped");
+  const checks::Fact skipped = fact("images skipped");
   EXPECT_EQ(skipped.value, "1");
   EXPECT_TRUE(skipped.ok);
 }
@@ -259,7 +260,7 @@ TEST_F(Pathfinder, AWrongLabelIsFoundInGeneratedData) {
     writer.add_side_file("metadata.txt", changed);
     writer.finish();
     if (with_metadata) {
-      const Fact again = fact("images drawn again", out);
+      const checks::Fact again = fact("images drawn again", out);
       EXPECT_FALSE(again.ok);
       EXPECT_THAT(again.detail, HasSubstr("train example 0"));
     } else {
@@ -350,11 +351,12 @@ TEST_F(Pathfinder, LabelsThatHaveNothingToDoWithTheImagesAreFoundOut) {
     writer.add(train.label((i + 1) % train.size()), train.stored_bytes(i));
   }
   writer.finish();
-  const Fact mixed = marker_distance_fact(Dataset::open(root_.path("mixed")).split("train"), 32);
+  const checks::Fact mixed =
+      marker_distance_fact(Dataset::open(root_.path("mixed")).split("train"), 32);
   EXPECT_FALSE(mixed.ok) << mixed.value;
   EXPECT_THAT(mixed.detail, HasSubstr("labels have nothing to do with the images"));
   EXPECT_THAT(mixed.detail, Not(HasSubstr("pathfinder128"))) << "another size";
-  const Baseline shortcut = marker_distance_baseline(train, train, 32);
+  const checks::Baseline shortcut = marker_distance_baseline(train, train, 32);
   EXPECT_GT(shortcut.accuracy, 0.52);
   EXPECT_LT(shortcut.accuracy, 0.60);
 }

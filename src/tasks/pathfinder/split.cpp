@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/rng.h"
+#include "data/files.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
-#include "tasks/files.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/manifest.h"
+#include "data/manifest.h"
 #include "tasks/pathfinder/files.h"
 
 namespace lra::tasks {

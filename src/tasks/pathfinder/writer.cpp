@@ -5,11 +5,11 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "data/stopping.h"
 #include "io/json.h"
 #include "io/progress.h"
 #include "tasks/pathfinder/check.h"
 #include "tasks/pathfinder/export.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/dataset.h"
+#include "data/dataset.h"
 #include "tasks/pathfinder/split.h"
 
 namespace lra {

@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "tasks/files.h"
+#include "data/files.h"
+#include "data/stopping.h"
 #include "tasks/retrieval/pair_files.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/manifest.h"
+#include "data/text_lines.h"
 #include "io/input_file.h"
-#include "tasks/files.h"
-#include "tasks/manifest.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

@@ -13,20 +13,20 @@
 #include "base/hash.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "checks/byte_baseline.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "data/drawn_examples.h"
+#include "data/files.h"
+#include "data/new_folder.h"
+#include "data/stopping.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/byte_baseline.h"
 #include "tasks/data_doubts.h"
-#include "tasks/drawn_examples.h"
-#include "tasks/facts.h"
-#include "tasks/files.h"
-#include "tasks/new_folder.h"
-#include "tasks/place_baseline.h"
 #include "tasks/retrieval/pair_checks.h"
 #include "tasks/retrieval/pair_files.h"
 #include "tasks/retrieval/shared_words.h"
-#include "tasks/stopping.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
@@ -77,10 +77,10 @@ class RetrievalTask : public Task {
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<std::string> judge(const Dataset& dataset) const override;
-  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
-  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
   RetrievalConfig config_;
@@ -272,8 +272,8 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
 }
 
 // Numbers of documents that are empty, and that are cut at the length in use.
-Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
-  Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
+checks::Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
+  checks::Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_empty = 0, num_cut = 0;
   for (int64_t i = 0; i < split.size(); ++i) {
     for (int64_t tower = 0; tower < 2; ++tower) {
@@ -307,21 +307,21 @@ std::vector<std::string> RetrievalTask::judge(const Dataset& dataset) const {
   return doubts;
 }
 
-std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
-  std::vector<Fact> facts;
+std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts;
   const auto sizes = [](const RetrievalConfig& c) {
     return std::map<std::string, int64_t>{
         {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
   };
-  add_size_facts(dataset, sizes(config_), sizes({}), facts);
-  add_label_facts(dataset, kRetrievalClasses, facts);
-  add_length_facts(
+  checks::add_size_facts(dataset, sizes(config_), sizes({}), facts);
+  checks::add_label_facts(dataset, kRetrievalClasses, facts);
+  checks::add_length_facts(
       dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);
   for (const char* name : kPairSplits) {
     if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
   }
   // Duplicates are allowed: the official pairs may hold some.
-  add_duplicate_facts(dataset, false, facts);
+  checks::add_duplicate_facts(dataset, false, facts);
   return facts;
 }
 
@@ -337,12 +337,12 @@ std::string RetrievalTask::render(const Split& split, int64_t example) const {
   return text;
 }
 
-std::vector<Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
+std::vector<checks::Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
-  return {majority_baseline(train, test, kRetrievalClasses),
-          byte_unigram_baseline(some, test, config_.length, 2),
-          place_baseline(train, test, kRetrievalClasses, 2)};
+  return {checks::majority_baseline(train, test, kRetrievalClasses),
+          checks::byte_unigram_baseline(some, test, config_.length, 2),
+          checks::place_baseline(train, test, kRetrievalClasses, 2)};
 }
 
 std::unique_ptr<Task> make_retrieval_task(const ConfigTable& config) {

@@ -21,13 +21,13 @@ using ::testing::HasSubstr;
 
 constexpr const char* kSmall = "num_train = 100\nnum_val = 40\nnum_test = 40\n";
 
-std::unique_ptr<Task> task_with(const std::string& toml = kSmall) {
+std::unique_ptr<Task> retrieval_task(const std::string& toml = kSmall) {
   return kRetrievalTask.make(parse_toml(toml, "test"));
 }
 
 Dataset import(const std::vector<std::string>& sources, const std::string& out) {
   QuietProgress progress;
-  task_with()->import(sources, out, progress);
+  retrieval_task()->import(sources, out, progress);
   return Dataset::open(out);
 }
 
@@ -59,7 +59,7 @@ TEST(Retrieval, ATextThatEndsWithACarriageReturnSurvivesExport) {
   const Dataset dataset = import({root.path("raw")}, root.path("data"));
   EXPECT_EQ(text_of(dataset.split("train"), 0, 1).back(), '\r');
   EXPECT_EQ(text_of(dataset.split("val"), 0, 1), "q\r");
-  task_with()->export_official(dataset, root.path("out"));
+  retrieval_task()->export_official(dataset, root.path("out"));
   EXPECT_EQ(import({root.path("out")}, root.path("again")).hash(), dataset.hash());
 }
 
@@ -78,25 +78,25 @@ TEST(Retrieval, StoresBothTextsCutAtTenThousandBytes) {
   EXPECT_EQ(dataset.split("val").label(0), 0);
   EXPECT_EQ(text_of(dataset.split("val"), 0, 1), "q");
   EXPECT_EQ(dataset.read_side_file("new_aan_pairs.train.only_ids.tsv"), "1.0\ta\tb\n");
-  const TaskShape shape = task_with("length = 1234")->shape();
+  const TaskShape shape = retrieval_task("length = 1234")->shape();
   EXPECT_EQ(shape.length, 1234);
   EXPECT_EQ(shape.num_towers, 2);
   EXPECT_EQ(shape.vocabulary, 257);
-  EXPECT_THAT(error_of([] { task_with("length = 10001"); }), HasSubstr("length"));
+  EXPECT_THAT(error_of([] { retrieval_task("length = 10001"); }), HasSubstr("length"));
 }
 
 TEST(Retrieval, ExportGivesTheFilesBackByteForByte) {
   const TestFolder root;
   write_small_pairs(root.path("raw"));
   const Dataset dataset = import({root.path("raw")}, root.path("data"));
-  task_with()->export_official(dataset, root.path("out"));
+  retrieval_task()->export_official(dataset, root.path("out"));
   for (const char* split : {"train", "eval", "test"}) {
     const std::string name = std::string("/new_aan_pairs.") + split + ".tsv";
     EXPECT_EQ(read_file(root.path("out") + name, 1 << 20),
               read_file(root.path("raw") + name, 1 << 20));
   }
   EXPECT_EQ(import({root.path("out")}, root.path("again")).hash(), dataset.hash());
-  EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
+  EXPECT_THAT(error_of([&] { retrieval_task()->export_official(dataset, root.path("out")); }),
               HasSubstr("exists already"));
 }
 
@@ -154,8 +154,9 @@ TEST(Retrieval, ChecksCountsTextsAndDuplicates) {
   const TestFolder root;
   write_pairs(root.path("raw"), "1\ta\tb\tx\t\n1\ta\tb\tx\t\n", "0\tc\td\tp\tq\n");
   const Dataset dataset = import({root.path("raw")}, root.path("data"));
-  std::map<std::string, Fact> facts;
-  for (const Fact& fact : task_with("num_train = 2\nnum_val = 1\nnum_test = 2")->check(dataset)) {
+  std::map<std::string, checks::Fact> facts;
+  for (const checks::Fact& fact :
+       retrieval_task("num_train = 2\nnum_val = 1\nnum_test = 2")->check(dataset)) {
     facts[fact.name] = fact;
   }
   EXPECT_TRUE(facts.at("examples of train").ok);
@@ -169,7 +170,7 @@ TEST(Retrieval, ChecksCountsTextsAndDuplicates) {
 TEST(Retrieval, ByteBaselineReadsBothTexts) {
   const TestFolder root;
   write_small_pairs(root.path("raw"));
-  const auto baselines = task_with()->baselines(import({root.path("raw")}, root.path("data")));
+  const auto baselines = retrieval_task()->baselines(import({root.path("raw")}, root.path("data")));
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);  // the letter that tells stands in the second text
@@ -178,7 +179,8 @@ TEST(Retrieval, ByteBaselineReadsBothTexts) {
 TEST(Retrieval, IdsThatContradictTheTextsAreDoubted) {
   const TestFolder root;
   write_small_pairs(root.path("raw"));
-  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("data"))), ElementsAre());
+  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("data"))),
+              ElementsAre());
   const std::string path = root.path("raw/new_aan_pairs.eval.tsv");
   std::string one_id, one_text;
   read_pairs(path, 5, [&](const PairLine& pair) {
@@ -189,10 +191,10 @@ TEST(Retrieval, IdsThatContradictTheTextsAreDoubted) {
     one_text += label + first + second + "no such paper\t" + std::string(pair.text2) + "\n";
   });
   write_text(path, one_id);
-  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("ids"))), ElementsAre());
+  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("ids"))), ElementsAre());
   write_text(root.path("raw/new_aan_pairs.train.tsv"), one_id);
   write_text(path, one_text);
-  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("texts"))),
+  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("texts"))),
               Contains(HasSubstr("ids name the text of another")));
 }
 
@@ -230,7 +232,7 @@ TEST(Retrieval, ExportTrustsNoSideFile) {
     }
     writer.finish();
     const std::string error = error_of([&] {
-      task_with()->export_official(Dataset::open(root.path("forged")), root.path("out"));
+      retrieval_task()->export_official(Dataset::open(root.path("forged")), root.path("out"));
     });
     fs::remove_all(root.path("forged"));
     fs::remove_all(root.path("out"));
@@ -248,11 +250,11 @@ TEST(Retrieval, RealPapersGoInOutAndInAgain) {
   const char* data = std::getenv("LRA_TEST_DATA");
   if (!data) GTEST_SKIP() << "LRA_TEST_DATA is not set";
   const TestFolder root;
-  const auto task = task_with("num_train = 4306\nnum_val = 688\nnum_test = 542");
+  const auto task = retrieval_task("num_train = 4306\nnum_val = 688\nnum_test = 542");
   const auto sources = task->find_sources(data);
   ASSERT_EQ(sources.size(), 1U);
   const Dataset dataset = import(sources, root.path("data"));
-  for (const Fact& fact : task->check(dataset)) {
+  for (const checks::Fact& fact : task->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }
   task->export_official(dataset, root.path("out"));

@@ -73,7 +73,7 @@ double best_threshold(std::vector<Pair> pairs) {
 
 }  // namespace
 
-Baseline shared_words_baseline(const Split& train, const Split& test) {
+checks::Baseline shared_words_baseline(const Split& train, const Split& test) {
   const double threshold = best_threshold(pairs_of(train));
   const std::vector<Pair> pairs = pairs_of(test);
   const auto right = std::ranges::count_if(

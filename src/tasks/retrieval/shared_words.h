@@ -7,6 +7,6 @@ namespace lra::tasks {
 
 // The share of words, of four letters or more, that the shorter of two texts has in common with the
 // other, above a threshold that is learned on `train`. Reads the first 4,000 bytes of each text.
-Baseline shared_words_baseline(const Split& train, const Split& test);
+checks::Baseline shared_words_baseline(const Split& train, const Split& test);
 
 }  // namespace lra::tasks

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "tasks/dataset.h"
-#include "tasks/test_fixtures.h"
+#include "data/dataset.h"
+#include "data/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/rng.h"
-#include "tasks/test_fixtures.h"
+#include "data/test_fixtures.h"
 
 namespace lra::tasks {
 

@@ -1,10 +1,10 @@
 #include "tasks/text/review_archive.h"
 
 #include "base/error.h"
+#include "data/tar_archive.h"
+#include "data/text_lines.h"
 #include "io/progress.h"
-#include "tasks/tar_archive.h"
 #include "tasks/text/reviews.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 

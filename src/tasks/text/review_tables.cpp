@@ -8,10 +8,10 @@
 #include "base/permutation.h"
 #include "base/quoted.h"
 #include "base/rng.h"
+#include "data/text_lines.h"
 #include "io/progress.h"
-#include "tasks/custom/tables.h"
+#include "tasks/own/tables.h"
 #include "tasks/text/review_archive.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

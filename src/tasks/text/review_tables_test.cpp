@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/test_fixtures.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
-#include "tasks/test_fixtures.h"
 #include "tasks/text/text.h"
 
 namespace lra::tasks {

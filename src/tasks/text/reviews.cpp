@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "data/files.h"
+#include "data/stopping.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/files.h"
-#include "tasks/stopping.h"
 #include "tasks/text/review_archive.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

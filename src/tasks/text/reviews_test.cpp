@@ -10,9 +10,9 @@
 #include "base/rng.h"
 #include "base/stop_flag.h"
 #include "base/utf8.h"
+#include "data/test_archive.h"
 #include "io/atomic_file.h"
-#include "tasks/test_archive.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 
 namespace lra::tasks {
 namespace {

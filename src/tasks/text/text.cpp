@@ -17,18 +17,18 @@
 #include "base/rng.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
+#include "checks/byte_baseline.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "checks/published_data.h"
+#include "data/drawn_examples.h"
+#include "data/files.h"
+#include "data/new_folder.h"
+#include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/byte_baseline.h"
-#include "tasks/custom/tables.h"
 #include "tasks/data_doubts.h"
-#include "tasks/drawn_examples.h"
-#include "tasks/facts.h"
-#include "tasks/files.h"
-#include "tasks/new_folder.h"
-#include "tasks/place_baseline.h"
-#include "tasks/published_data.h"
-#include "tasks/stopping.h"
+#include "tasks/own/tables.h"
 #include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
 
@@ -62,7 +62,7 @@ struct TextConfig {
 };
 
 // The 50,000 labeled reviews, from every layout that import() reads.
-constexpr PublishedData kTextPublished = {
+constexpr checks::PublishedData kTextPublished = {
     .num_train = 25000, .num_test = 25000, .examples = "684ae817b0c486a6c3514479f6328db0"};
 
 class TextTask : public Task {
@@ -79,10 +79,10 @@ class TextTask : public Task {
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<std::string> judge(const Dataset& dataset) const override;
-  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
-  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
   TextConfig config_;
@@ -232,11 +232,12 @@ std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
   };
   const Split train = some("train"), test = some("test");
   std::vector<std::string> doubts =
-      doubts_of_labels({.found = byte_unigram_baseline(train, test, TextConfig{}.length),
+      doubts_of_labels({.found = checks::byte_unigram_baseline(train, test, TextConfig{}.length),
                         .published = 0.64,
                         .least = 0.6},
                        train, test);
-  std::ranges::move(doubts_of_published(dataset, kTextPublished), std::back_inserter(doubts));
+  std::ranges::move(checks::doubts_of_published(dataset, kTextPublished),
+                    std::back_inserter(doubts));
   std::vector<ReviewKey> keys = read_names(dataset);
   if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating);
       unrated > 0 && unrated < std::ssize(keys)) {  // tables have no ratings
@@ -275,9 +276,9 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
 }
 
 // Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
-void add_text_facts(const Split& split, const std::string& name, std::vector<Fact>& facts) {
-  Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
-  Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
+void add_text_facts(const Split& split, const std::string& name, std::vector<checks::Fact>& facts) {
+  checks::Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
+  checks::Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_odd = 0;
   for (int64_t i = 0; i < split.size(); ++i) {
     const std::span<const uint8_t> text = split.stored_bytes(i);
@@ -299,19 +300,19 @@ void add_text_facts(const Split& split, const std::string& name, std::vector<Fac
   facts.push_back(std::move(cut));
 }
 
-std::vector<Fact> TextTask::check(const Dataset& dataset) const {
-  std::vector<Fact> facts;
+std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts;
   const auto sizes = [](const TextConfig& c) {
     return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
   };
-  add_size_facts(dataset, sizes(config_), sizes({}), facts);
-  add_label_facts(dataset, kTextClasses, facts);
-  add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
+  checks::add_size_facts(dataset, sizes(config_), sizes({}), facts);
+  checks::add_label_facts(dataset, kTextClasses, facts);
+  checks::add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
   for (const char* name : {"train", "test"}) {
     if (dataset.has(name)) add_text_facts(dataset.split(name), name, facts);
   }
   // The official data holds some: a property of it, no damage.
-  add_duplicate_facts(dataset, false, facts);
+  checks::add_duplicate_facts(dataset, false, facts);
   return facts;
 }
 
@@ -323,11 +324,11 @@ std::string TextTask::render(const Split& split, int64_t example) const {
          std::to_string(bytes.size()) + " bytes\n" + printable(text) + "\n";
 }
 
-std::vector<Baseline> TextTask::baselines(const Dataset& dataset) const {
+std::vector<checks::Baseline> TextTask::baselines(const Dataset& dataset) const {
   const Split train = split(dataset, "train"), test = split(dataset, "test");
-  return {majority_baseline(train, test, kTextClasses),
-          byte_unigram_baseline(train, test, config_.length),
-          place_baseline(train, test, kTextClasses)};
+  return {checks::majority_baseline(train, test, kTextClasses),
+          checks::byte_unigram_baseline(train, test, config_.length),
+          checks::place_baseline(train, test, kTextClasses)};
 }
 
 std::unique_ptr<Task> make_text_task(const ConfigTable& config) {

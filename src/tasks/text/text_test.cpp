@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
+#include "data/test_archive.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
-#include "tasks/test_archive.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/text/test_reviews.h"
 
 namespace lra::tasks {
 namespace {
@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Task> task_with(const std::string& toml = "") {
+std::unique_ptr<Task> text_task(const std::string& toml = "") {
   return kTextTask.make(parse_toml(toml, "test"));
 }
 
 void import(const std::string& source, const std::string& out) {
   QuietProgress progress;
-  task_with()->import({source}, out, progress);
+  text_task()->import({source}, out, progress);
 }
 
 TEST(Text, ReadsRawBytesInTheDocumentedOrder) {
@@ -63,7 +63,7 @@ TEST(Text, FolderArchiveAndExportGiveTheSameData) {
   write_small_imdb(root.path("."), 12);
   import(root.path("aclImdb"), root.path("a"));
   const Dataset a = Dataset::open(root.path("a"));
-  task_with()->export_official(a, root.path("out"));
+  text_task()->export_official(a, root.path("out"));
   import(root.path("out"), root.path("b"));
   std::vector<ArchiveItem> entries{
       {.name = "aclImdb/", .type = AE_IFDIR},
@@ -82,7 +82,7 @@ TEST(Text, FolderArchiveAndExportGiveTheSameData) {
     EXPECT_EQ(other.manifest().source_hash, a.manifest().source_hash) << name;
     EXPECT_EQ(other.read_side_file("reviews.txt"), a.read_side_file("reviews.txt")) << name;
   }
-  EXPECT_THAT(error_of([&] { task_with()->export_official(a, root.path("out")); }),
+  EXPECT_THAT(error_of([&] { text_task()->export_official(a, root.path("out")); }),
               HasSubstr("exists already"));
 }
 
@@ -116,13 +116,13 @@ TEST(Text, ValidationIsTheTestSetOrAHeldOutTenth) {
   write_small_imdb(root.path("."), 50);
   import(root.path("."), root.path("data"));
   const Dataset dataset = Dataset::open(root.path("data"));
-  const auto authors = task_with();
+  const auto authors = text_task();
   EXPECT_EQ(authors->validation(), "test");
   EXPECT_EQ(authors->split(dataset, "val").size(), 100);
   EXPECT_EQ(authors->split(dataset, "train").size(), 100);
   const auto parts_of = [&](const std::string& toml) {
     std::set<std::string> texts;
-    const auto task = task_with("validation = 'heldout'\n" + toml);
+    const auto task = text_task("validation = 'heldout'\n" + toml);
     EXPECT_EQ(task->validation(), "heldout");
     EXPECT_EQ(task->split(dataset, "train").size(), 90);
     EXPECT_EQ(task->split(dataset, "test").size(), 100);
@@ -141,15 +141,15 @@ TEST(Text, ValidationIsTheTestSetOrAHeldOutTenth) {
   };
   EXPECT_EQ(parts_of(""), parts_of("validation_seed = 0"));
   EXPECT_NE(parts_of(""), parts_of("validation_seed = 1"));
-  EXPECT_THAT(error_of([] { task_with("validation = 'own'"); }), HasSubstr("heldout"));
-  EXPECT_THAT(error_of([] { task_with("length = 0"); }), HasSubstr("length"));
+  EXPECT_THAT(error_of([] { text_task("validation = 'own'"); }), HasSubstr("heldout"));
+  EXPECT_THAT(error_of([] { text_task("length = 0"); }), HasSubstr("length"));
 }
 
 TEST(Text, BaselinesSeeWhatBytesTell) {
   const TestFolder root;
   write_small_imdb(root.path("."), 100);
   import(root.path("."), root.path("data"));
-  const auto baselines = task_with()->baselines(Dataset::open(root.path("data")));
+  const auto baselines = text_task()->baselines(Dataset::open(root.path("data")));
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);
@@ -163,7 +163,7 @@ TEST(Text, RatingsOfTheOtherClassAreDoubted) {
   }
   const auto judged = [&](const std::string& out) {
     import(root.path("."), root.path(out));
-    return task_with()->judge(Dataset::open(root.path(out)));
+    return text_task()->judge(Dataset::open(root.path(out)));
   };
   EXPECT_THAT(judged("good"), ElementsAre());
   write_text(root.path("aclImdb/train/pos/123_2.txt"), "x");
@@ -194,7 +194,7 @@ TEST(Text, ExportTrustsNoName) {
     writer.add_side_file("reviews.txt", names);
     writer.finish();
     const std::string error = error_of([&] {
-      task_with()->export_official(Dataset::open(root.path("forged")), root.path("out"));
+      text_task()->export_official(Dataset::open(root.path("forged")), root.path("out"));
     });
     fs::remove_all(root.path("forged"));
     fs::remove_all(root.path("out"));
@@ -214,16 +214,16 @@ TEST(Text, TheRealReviewsAreAsPublished) {
   const char* data = std::getenv("LRA_TEST_DATA");
   if (!data) GTEST_SKIP() << "LRA_TEST_DATA is not set";
   const TestFolder root;
-  const auto sources = task_with()->find_sources(data);
+  const auto sources = text_task()->find_sources(data);
   ASSERT_EQ(sources.size(), 1U);
   import(sources[0], root.path("data"));
   const Dataset dataset = Dataset::open(root.path("data"));
   EXPECT_EQ(dataset.hash(), "f2c668d6e35a7629807eddb673ad2f50");
-  EXPECT_THAT(task_with()->doubts(dataset), ElementsAre());
-  for (const Fact& fact : task_with()->check(dataset)) {
+  EXPECT_THAT(text_task()->doubts(dataset), ElementsAre());
+  for (const checks::Fact& fact : text_task()->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }
-  const auto baselines = task_with()->baselines(dataset);
+  const auto baselines = text_task()->baselines(dataset);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.57);
   EXPECT_LT(baselines[1].accuracy, 0.72);

@@ -1,0 +1,161 @@
+#include "checks/facts.h"
+
+#include <algorithm>
+
+#include "base/text_format.h"
+#include "checks/equal_examples.h"
+
+namespace lra::checks {
+namespace {
+
+constexpr const char* kSplits[] = {"train", "val", "test"};
+
+std::string example_name(const std::string& split, int64_t index) {
+  return split + " example " + std::to_string(index);
+}
+
+std::vector<int64_t> label_counts(const Split& split, int64_t num_classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(num_classes));
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const int32_t label = split.label(i);
+    if (label < num_classes) ++counts[static_cast<size_t>(label)];
+  }
+  return counts;
+}
+
+Fact length_fact(const std::string& name, const Split& split, int64_t num_towers,
+                 const LengthBounds& bounds) {
+  Fact fact{.name = "length of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t low = INT64_MAX, high = 0, sum = 0;
+  std::map<int64_t, int64_t> histogram;  // by bin
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      const int64_t length = split.sequence_length(i, tower);
+      low = std::min(low, length);
+      high = std::max(high, length);
+      sum += length;
+      ++histogram[length / bounds.bin];
+      if (fact.ok && (length < bounds.least || length > bounds.most)) {
+        fact.ok = false;
+        fact.detail = example_name(name, i) + " has " + std::to_string(length) +
+                      " tokens, outside " + std::to_string(bounds.least) + " to " +
+                      std::to_string(bounds.most);
+      }
+    }
+  }
+  if (split.size() == 0) {
+    fact.value = "no examples";
+    return fact;
+  }
+  const double mean = static_cast<double>(sum) / static_cast<double>(split.size() * num_towers);
+  fact.value = std::to_string(low) + " to " + std::to_string(high) + ", mean " + fixed(mean, 1);
+  if (!fact.ok) return fact;
+  for (const auto& [bin, count] : histogram) {
+    fact.detail += (fact.detail.empty() ? "" : ", ") + std::to_string(bin * bounds.bin) + "-" +
+                   std::to_string((bin + 1) * bounds.bin - 1) + ": " + std::to_string(count);
+  }
+  return fact;
+}
+
+}  // namespace
+
+void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
+                    const std::map<std::string, int64_t>& published, std::vector<Fact>& facts) {
+  const bool is_imported = dataset.manifest().source != "generated";
+  for (const char* name : kSplits) {
+    const auto wanted = expected.find(name);
+    if (!dataset.has(name) && wanted == expected.end()) continue;
+    const int64_t size = dataset.has(name) ? dataset.split(name).size() : 0;
+    Fact fact{.name = std::string("examples of ") + name,
+              .value = thousands(size),
+              .ok = wanted == expected.end() || wanted->second == size,
+              .detail = ""};
+    const auto known = published.find(name);
+    if (!fact.ok) {
+      fact.ok = is_imported && known != published.end() && known->second == wanted->second;
+      if (!fact.ok) {
+        fact.detail = "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
+      }
+    }
+    fact.in_doubt = fact.ok && known != published.end() && known->second != size;
+    if (fact.in_doubt) fact.detail = "not the published size (" + thousands(known->second) + ")";
+    facts.push_back(std::move(fact));
+  }
+}
+
+void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts,
+                     const std::vector<std::string>& names) {
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    const Split split = dataset.split(name);
+    Fact fact{.name = std::string("labels of ") + name, .value = "", .ok = true, .detail = ""};
+    const std::vector<int64_t> counts = label_counts(split, num_classes);
+    for (size_t label = 0; label < counts.size(); ++label) {
+      const double share = static_cast<double>(counts[label]) /
+                           static_cast<double>(std::max<int64_t>(1, split.size()));
+      fact.value += (label == 0 ? "" : ", ") +
+                    (names.empty() ? std::to_string(label) : names.at(label)) + ": " +
+                    percent(share, 1);
+    }
+    for (int64_t i = 0; fact.ok && i < split.size(); ++i) {
+      if (split.label(i) < num_classes) continue;
+      fact.ok = false;
+      fact.detail = example_name(name, i) + " has label " + std::to_string(split.label(i)) +
+                    ", expected 0 to " + std::to_string(num_classes - 1);
+    }
+    facts.push_back(std::move(fact));
+  }
+}
+
+void add_length_facts(const Dataset& dataset, const LengthBounds& bounds,
+                      std::vector<Fact>& facts) {
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    facts.push_back(length_fact(name, dataset.split(name), dataset.manifest().num_towers, bounds));
+  }
+}
+
+void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts) {
+  const EqualExamples equal = equal_examples(dataset);
+  const auto name_of = [&](int64_t number) {
+    const auto split = std::ranges::find_if(
+        equal.splits, [&](const EqualExamples::Range& range) { return number < range.end; });
+    return example_name(split->name, number - split->begin);
+  };
+  Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
+  int64_t num_across = 0;
+  for (const auto& [name, begin, end] : equal.splits) {
+    Fact within{
+        .name = std::string("duplicates within ") + name, .value = "", .ok = true, .detail = ""};
+    int64_t num_within = 0;
+    for (int64_t number = begin; number < end; ++number) {
+      const int64_t earlier = equal.first[static_cast<size_t>(number)];
+      if (earlier == number) continue;
+      const bool is_within = earlier >= begin;
+      ++(is_within ? num_within : num_across);
+      Fact& fact = is_within ? within : across;
+      if (fact.detail.empty()) fact.detail = name_of(number) + " equals " + name_of(earlier);
+    }
+    within.value = thousands(num_within);
+    within.ok = num_within == 0 || !forbidden;
+    facts.push_back(std::move(within));
+  }
+  across.value = thousands(num_across);
+  across.ok = num_across == 0 || !forbidden;
+  facts.push_back(std::move(across));
+}
+
+int32_t most_frequent_label(const Split& train, int64_t num_classes) {
+  const std::vector<int64_t> counts = label_counts(train, num_classes);
+  return static_cast<int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {
+  const int32_t best = most_frequent_label(train, num_classes);
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < test.size(); ++i) num_right += test.label(i) == best;
+  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
+  return {.name = "majority", .accuracy = static_cast<double>(num_right) / size};
+}
+
+}  // namespace lra::checks

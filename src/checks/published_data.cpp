@@ -1,0 +1,67 @@
+#include "checks/published_data.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+
+namespace lra::checks {
+namespace {
+
+std::vector<Split> splits_of(const Dataset& dataset, bool of_test) {
+  std::vector<Split> splits;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    if ((name == "test") == of_test) splits.push_back(dataset.split(name));
+  }
+  return splits;
+}
+
+int64_t num_examples(const std::vector<Split>& splits) {
+  int64_t count = 0;
+  for (const Split& split : splits) count += split.size();
+  return count;
+}
+
+void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
+  const size_t first = hashes.size();
+  hashes.resize(first + static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t label = split.label(i);
+      hashes[first + static_cast<size_t>(i)] = Hasher()
+                                                   .append(std::to_string(label) + "\n")
+                                                   .append(std::as_bytes(split.stored_bytes(i)))
+                                                   .digest();
+    }
+  });
+}
+
+}  // namespace
+
+std::string hash_of_examples(const Dataset& dataset) {
+  Hasher all;
+  for (const bool of_test : {false, true}) {
+    std::vector<Hash128> hashes;
+    for (const Split& split : splits_of(dataset, of_test)) append_hashes(split, hashes);
+    std::ranges::sort(hashes);
+    for (const Hash128& hash : hashes) all.append(to_hex(hash) + "\n");
+    all.append("\n");
+  }
+  return to_hex(all.digest());
+}
+
+std::vector<std::string> doubts_of_published(const Dataset& dataset,
+                                             const PublishedData& published) {
+  if (num_examples(splits_of(dataset, false)) != published.num_train ||
+      num_examples(splits_of(dataset, true)) != published.num_test) {
+    return {};
+  }
+  const std::string hash = hash_of_examples(dataset);
+  if (hash == published.examples) return {};
+  return {"not the published data, though of its size: the hash of the examples is " + hash +
+          " instead of " + std::string(published.examples) +
+          ": were labels, splits or contents changed?"};
+}
+
+}  // namespace lra::checks

@@ -1,0 +1,180 @@
+#include "data/png_image.h"
+
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+
+namespace lra {
+namespace {
+
+constexpr size_t kMaxChunkBytes = 1 << 20;
+
+// State shared by libpng's callbacks. libpng leaves by longjmp, so nothing with a destructor may be
+// created between setjmp and the last call; all of it lives here, outside.
+struct Session {
+  std::span<const std::byte> input;
+  size_t position = 0;
+  std::string output;
+  char problem[120] = "";
+  std::vector<uint8_t> rows;
+  std::vector<png_bytep> row_starts;
+  png_uint_32 width = 0, height = 0;
+  int channels = 0;
+};
+
+void on_error(png_structp png, png_const_charp message) {
+  auto& session = *static_cast<Session*>(png_get_error_ptr(png));
+  std::strncpy(session.problem, message, sizeof session.problem - 1);
+  std::longjmp(png_jmpbuf(png), 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void read_bytes(png_structp png, png_bytep out, size_t count) {
+  auto& session = *static_cast<Session*>(png_get_io_ptr(png));
+  if (count > session.input.size() - session.position) png_error(png, "the file ends too early");
+  std::memcpy(out, session.input.data() + session.position, count);
+  session.position += count;
+}
+
+void write_bytes(png_structp png, png_bytep data, size_t count) {
+  static_cast<Session*>(png_get_io_ptr(png))
+      ->output.append(reinterpret_cast<const char*>(data), count);
+}
+
+void flush_nothing(png_structp) {}
+
+// Reads header and pixels as gray or RGB bytes. False when libpng or we refuse the image.
+bool read_rows(png_structp png, png_infop info, Session& session, int max_side) {
+  if (setjmp(png_jmpbuf(png))) return false;
+  png_set_read_fn(png, &session, read_bytes);
+  png_set_user_limits(png, static_cast<png_uint_32>(max_side), static_cast<png_uint_32>(max_side));
+  png_set_chunk_malloc_max(png, kMaxChunkBytes);
+  // No chunk except the image is read: a length of 1.9 GB in an sPLT was allocated.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+  png_read_info(png, info);
+  if (png_get_bit_depth(png, info) > 8) png_error(png, "has 16 bits per channel");
+  const int kind = png_get_color_type(png, info);
+  if ((kind & PNG_COLOR_MASK_ALPHA) != 0 || png_get_valid(png, info, PNG_INFO_tRNS) != 0) {
+    png_error(png, "is transparent");
+  }
+  if (kind == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+  if (kind == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  session.width = png_get_image_width(png, info);
+  session.height = png_get_image_height(png, info);
+  session.channels = png_get_channels(png, info);
+  const size_t row_bytes = png_get_rowbytes(png, info);
+  session.rows.resize(row_bytes * session.height);
+  session.row_starts.resize(session.height);
+  for (size_t y = 0; y < session.height; ++y) session.row_starts[y] = &session.rows[y * row_bytes];
+  png_read_image(png, session.row_starts.data());
+  png_read_end(png, nullptr);
+  return true;
+}
+
+bool write_rows(png_structp png, png_infop info, Session& session) {
+  if (setjmp(png_jmpbuf(png))) return false;
+  png_set_write_fn(png, &session, write_bytes, flush_nothing);
+  png_set_IHDR(png, info, session.width, session.height, 8,
+               session.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_rows(png, info, session.row_starts.data());
+  png_write_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
+  return true;
+}
+
+// Rows of gray or RGB bytes.
+Session decode(std::span<const std::byte> file, const std::string& name, int max_side) {
+  Session session;
+  session.input = file;
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
+  LRA_CHECK(png != nullptr);
+  png_infop info = png_create_info_struct(png);
+  LRA_CHECK(info != nullptr);
+  const bool good = read_rows(png, info, session, max_side);
+  png_destroy_read_struct(&png, &info, nullptr);
+  if (!good) {
+    throw Error({.where = name,
+                 .what = std::string("is not a usable PNG image: ") + session.problem,
+                 .expected = "an opaque 8-bit PNG of at most " + std::to_string(max_side) + " x " +
+                             std::to_string(max_side) + " pixels"});
+  }
+  LRA_CHECK(session.channels == 1 || session.channels == 3);
+  return session;
+}
+
+template <typename Image>
+Image empty_image(const Session& session) {
+  return {.width = static_cast<int>(session.width),
+          .height = static_cast<int>(session.height),
+          .pixels = {}};
+}
+
+std::string encode(int width, int height, int channels, const std::vector<uint8_t>& pixels) {
+  LRA_CHECK(width > 0 && height > 0);
+  const size_t row_bytes = static_cast<size_t>(width) * static_cast<size_t>(channels);
+  LRA_CHECK_EQ(pixels.size(), row_bytes * static_cast<size_t>(height));
+  Session session;
+  session.width = static_cast<png_uint_32>(width);
+  session.height = static_cast<png_uint_32>(height);
+  session.channels = channels;
+  session.rows = pixels;
+  for (size_t y = 0; y < session.height; ++y) {
+    session.row_starts.push_back(&session.rows[y * row_bytes]);
+  }
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
+  LRA_CHECK(png != nullptr);
+  png_infop info = png_create_info_struct(png);
+  LRA_CHECK(info != nullptr);
+  const bool good = write_rows(png, info, session);
+  png_destroy_write_struct(&png, &info);
+  LRA_CHECK(good);
+  return std::move(session.output);
+}
+
+}  // namespace
+
+GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side) {
+  Session session = decode(file, name, max_side);
+  auto image = empty_image<GrayImage>(session);
+  if (session.channels == 1) {
+    image.pixels = std::move(session.rows);
+    return image;
+  }
+  image.pixels.resize(session.rows.size() / 3);
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    const uint8_t* rgb = &session.rows[3 * i];
+    image.pixels[i] =
+        static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
+  }
+  return image;
+}
+
+ColourImage decode_png_colours(std::span<const std::byte> file, const std::string& name,
+                               int max_side) {
+  Session session = decode(file, name, max_side);
+  auto image = empty_image<ColourImage>(session);
+  if (session.channels == 3) {
+    image.pixels = std::move(session.rows);
+    return image;
+  }
+  for (const uint8_t gray : session.rows) image.pixels.insert(image.pixels.end(), 3, gray);
+  return image;
+}
+
+std::string encode_png(const GrayImage& image) {
+  return encode(image.width, image.height, 1, image.pixels);
+}
+
+std::string encode_png(const ColourImage& image) {
+  return encode(image.width, image.height, 3, image.pixels);
+}
+
+}  // namespace lra

@@ -1,0 +1,18 @@
+#include "data/scaling.h"
+
+#include "io/json.h"
+
+namespace lra {
+
+Scaling parse_scaling(const std::string& text, const std::string& where) {
+  const Json scaling = parse_json(text, where);
+  return {.means = scaling.at("mean").get<std::vector<double>>(),
+          .deviations = scaling.at("deviation").get<std::vector<double>>()};
+}
+
+Scaling scaling_of(const Dataset& dataset) {
+  if (!dataset.manifest().side_files.contains(kScalingFile)) return {};
+  return parse_scaling(dataset.read_side_file(kScalingFile), dataset.folder() + "/" + kScalingFile);
+}
+
+}  // namespace lra

@@ -1,0 +1,439 @@
+// The shape of this task is that of its data: the manifest of prepared data states it as settings
+// (TaskSpec::settings_of), which a run takes over as its own [task].
+#include "tasks/own/custom.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text_format.h"
+#include "checks/byte_baseline.h"
+#include "checks/facts.h"
+#include "checks/place_baseline.h"
+#include "data/new_folder.h"
+#include "data/scaling.h"
+#include "data/stopping.h"
+#include "io/json.h"
+#include "io/progress.h"
+#include "tasks/own/centroid_baseline.h"
+#include "tasks/own/gathered.h"
+#include "tasks/own/own_checks.h"
+#include "tasks/own/word_baseline.h"
+#include "tasks/split_checks.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kCustomVersion = 1;
+constexpr const char* kLabelsFile = "labels.json";  // names of the classes in their order
+
+ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
+
+// Bytes of a stored token.
+int64_t token_bytes_of(const CustomConfig& config) {
+  if (config.input == "values") return 4 * config.channels;
+  // Ids are one above the stored integers.
+  return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
+}
+
+class CustomTask : public Task {
+ public:
+  explicit CustomTask(CustomConfig config) : config_(std::move(config)) {}
+
+  TaskShape shape() const override {
+    const bool same_length = config_.shortest == config_.longest;
+    return {.length = config_.length,
+            .vocabulary = config_.vocabulary,
+            .num_classes = config_.classes,
+            .num_towers = config_.towers,
+            .has_padding = !same_length || config_.length != config_.longest,
+            .values = config_.input == "values"
+                          ? std::optional(
+                                ValueInput{.channels = config_.channels, .stored_as_float = true})
+                          : std::nullopt};
+  }
+  int64_t token_bytes() const override { return token_bytes_of(config_); }
+  std::string data_name() const override { return config_.name; }
+  void refuse_other_kind(const Dataset& dataset) const override;
+  void refuse_other_settings(const Dataset& dataset) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  // Own data is imported by its user: no layout of files says that they are meant.
+  std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
+    return {};
+  }
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override {
+    return doubts_of_own_data(dataset, config_, label_names(dataset));
+  }
+  std::vector<checks::Fact> reading(const Dataset& dataset) const override;
+  std::vector<checks::Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override {
+    return config_.input == "text" ? byte_token_text(token) : std::to_string(token - 1);
+  }
+  std::vector<std::string> label_names(const Dataset& dataset) const override;
+  std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  Json sequence_json(const Split& split, int64_t example, int64_t tower) const;
+
+  CustomConfig config_;
+};
+
+// "12", or "33 to 58"
+std::string lengths_text(const CustomConfig& config) {
+  const std::string most = thousands(config.longest);
+  return config.shortest < config.longest ? thousands(config.shortest) + " to " + most : most;
+}
+
+// Refuses facts of the data that the settings contradict; empty texts are those of older data.
+class FactComparison {
+ public:
+  // `advice`: what to do; empty: that of a run on its own data.
+  explicit FactComparison(const Dataset& dataset, std::string advice = "")
+      : folder_(dataset.folder()), advice_(std::move(advice)) {}
+
+  template <typename T>
+  void compare(const char* name, const T& found, const T& expected) const {
+    if (found == expected) return;
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (found.empty() || expected.empty()) return;
+    }
+    std::ostringstream what, wanted;
+    const std::string_view is = std::string_view(name).ends_with('s') ? " are " : " is ";
+    what << "its " << name << is << found;
+    wanted << expected << ", as in the settings of the run";
+    throw Error({.where = folder_,
+                 .what = what.str(),
+                 .expected = wanted.str(),
+                 .advice = advice_.empty() ? "name the folder of the run's data, or leave task." +
+                                                 std::string(name) + " to the data"
+                                           : advice_});
+  }
+
+ private:
+  const std::string& folder_;
+  std::string advice_;
+};
+
+void CustomTask::refuse_other_kind(const Dataset& dataset) const {
+  const CustomConfig found = config_of(dataset.manifest());
+  const std::string advice = "name the folder of the run's data, or train a run on this data";
+  const FactComparison facts(dataset, advice);
+  facts.compare("input", found.input, config_.input);
+  facts.compare("labels", found.labels, config_.labels);
+  facts.compare("channels", found.channels, config_.channels);
+  facts.compare("towers", found.towers, config_.towers);
+  const bool has_its_lengths =
+      found.shortest == config_.shortest && found.longest == config_.longest;
+  if (shape().has_padding || has_its_lengths) return;
+  throw Error(
+      {.where = dataset.folder(),
+       .what = "its sequences have " + lengths_text(found) + " positions",
+       .expected = lengths_text(config_) + ", as all of the run's data: its model knows no padding",
+       .advice = advice});
+}
+
+void CustomTask::refuse_other_settings(const Dataset& dataset) const {
+  const CustomConfig found = config_of(dataset.manifest());
+  refuse_other_kind(dataset);
+  const FactComparison facts(dataset);
+  facts.compare("classes", found.classes, config_.classes);
+  facts.compare("vocabulary", found.vocabulary, config_.vocabulary);
+  facts.compare("shortest", found.shortest, config_.shortest);
+  facts.compare("longest", found.longest, config_.longest);
+  facts.compare("num_train", found.num_train, config_.num_train);
+  facts.compare("num_val", found.num_val, config_.num_val);
+  facts.compare("num_test", found.num_test, config_.num_test);
+  facts.compare("scaling", found.scaling, config_.scaling);
+}
+
+// The share of the positions of train that lie behind task.length.
+double cut_share(const Split& train, const CustomConfig& config) {
+  double all = 0, cut = 0;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    for (int64_t tower = 0; tower < config.towers; ++tower) {
+      const int64_t length = train.sequence_length(i, tower);
+      all += static_cast<double>(length);
+      cut += static_cast<double>(std::max<int64_t>(0, length - config.length));
+    }
+  }
+  return all > 0 ? cut / all : 0;
+}
+
+// A sentence if the means and deviations by which values were standardized differ by more than
+// those of two samples of the same do. Of very many channels only a hash is known.
+std::string doubt_of_scaling(const std::string& found, const std::string& own) {
+  constexpr double kMostApart = 0.1;  // deviations
+  if (found.empty() || own.empty() || found == own) return "";
+  if (!found.starts_with('{') || !own.starts_with('{')) {
+    return "its values were standardized by other means and deviations than those of the run";
+  }
+  const Scaling a = parse_scaling(found, "scaling"), b = parse_scaling(own, "task.scaling");
+  for (size_t c = 0; c < std::min(a.means.size(), b.means.size()); ++c) {
+    const double apart = std::abs(a.means[c] - b.means[c]) / b.deviations[c];
+    const double times = a.deviations[c] / b.deviations[c];
+    if (apart <= kMostApart && std::abs(times - 1) <= kMostApart) continue;
+    return "its values were standardized by the mean " + fixed(a.means[c], 3) +
+           " and the deviation " + fixed(a.deviations[c], 3) +
+           (a.means.size() > 1 ? " in channel " + std::to_string(c) : "") +
+           ", those of the run by " + fixed(b.means[c], 3) + " and " + fixed(b.deviations[c], 3);
+  }
+  return "";
+}
+
+std::vector<std::string> CustomTask::doubts(const Dataset& dataset) const {
+  constexpr double kMostCut = 0.5;
+  std::vector<std::string> doubts;
+  const CustomConfig found = config_of(dataset.manifest());
+  if (std::string doubt = doubt_of_scaling(found.scaling, config_.scaling); !doubt.empty()) {
+    doubts.push_back(std::move(doubt));
+  }
+  if (config_.length >= found.longest) return doubts;
+  const double share = cut_share(dataset.split("train"), config_);
+  if (share > kMostCut) {
+    doubts.push_back("task.length=" + std::to_string(config_.length) + " cuts off " +
+                     percent(share) + " of all positions; the longest sequence has " +
+                     thousands(found.longest));
+  }
+  return doubts;
+}
+
+template <typename T>
+void write_numbers(const GatheredExamples& data, const OwnExample& example, int32_t label,
+                   DatasetWriter& writer) {
+  std::vector<std::vector<T>> stored;
+  for (const OwnSequence& sequence : example.sequences) {
+    std::vector<T>& to = stored.emplace_back();
+    to.reserve(sequence.numbers.size());
+    for (const float number : sequence.numbers) {
+      if constexpr (std::is_same_v<T, uint32_t>) {
+        const bool is_value = data.config.input == "values";
+        to.push_back(is_value ? std::bit_cast<uint32_t>(number) : static_cast<uint32_t>(number));
+      } else {
+        to.push_back(static_cast<T>(number));
+      }
+    }
+  }
+  const std::vector<std::span<const T>> spans(stored.begin(), stored.end());
+  writer.add(label, std::span(spans));
+}
+
+void write_example(const GatheredExamples& data, const OwnExample& example, int64_t token_bytes,
+                   DatasetWriter& writer) {
+  const auto found = std::ranges::find(data.label_names, example.label);
+  const auto label = static_cast<int32_t>(found - data.label_names.begin());
+  if (data.config.input == "text") {
+    std::vector<std::span<const uint8_t>> texts;
+    for (const OwnSequence& sequence : example.sequences) {
+      texts.emplace_back(reinterpret_cast<const uint8_t*>(sequence.text.data()),
+                         sequence.text.size());
+    }
+    writer.add(label, std::span<const std::span<const uint8_t>>(texts));
+  } else if (token_bytes == 1) {
+    write_numbers<uint8_t>(data, example, label, writer);
+  } else if (token_bytes == 2) {
+    write_numbers<uint16_t>(data, example, label, writer);
+  } else {
+    write_numbers<uint32_t>(data, example, label, writer);
+  }
+}
+
+// Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
+std::string fact_of(const Json& content) {
+  constexpr size_t kMostBytes = 500;
+  const std::string text = json_text(content);
+  if (text.size() <= kMostBytes) return text;
+  return "hash " + to_hex(hash128(std::as_bytes(std::span(text))));
+}
+
+// The prefix of facts about the files in the manifest, apart from settings: "read_columns", ...
+constexpr const char* kReading = "read_";
+
+void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
+                        Progress& progress) const {
+  CustomConfig wanted = config_;
+  wanted.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
+  const GatheredExamples data = gather_examples(sources, wanted, progress);
+  CustomConfig config = data.config;
+  const Json labels(data.label_names);
+  const Json scaling{{"mean", data.means}, {"deviation", data.deviations}};
+  config.labels = fact_of(labels);
+  if (!data.means.empty()) config.scaling = fact_of(scaling);
+  std::map<std::string, std::string> settings = manifest_settings(config);
+  for (const auto& [what, text] : data.reading) settings[kReading + what] = text;
+  Manifest manifest;
+  manifest.task = kCustomTask.name;
+  manifest.task_version = kCustomVersion;
+  manifest.source = "imported";
+  manifest.source_hash = data.source_hash;
+  manifest.num_towers = config.towers;
+  manifest.token_bytes = token_bytes_of(config);
+  manifest.token_offset = config.input == "values" ? 0 : 1;
+  manifest.settings = std::move(settings);
+  const int64_t token_bytes = manifest.token_bytes;
+  DatasetWriter writer(out, std::move(manifest), 0);
+  for (const char* split : {"train", "val", "test"}) {
+    writer.begin_split(split);
+    for (const size_t i : data.splits.at(split)) {
+      throw_if_stopped();
+      write_example(data, data.examples[i], token_bytes, writer);
+    }
+  }
+  for (const std::string& doubt : data.doubts) writer.add_note(std::string(kDoubtNote) + doubt);
+  writer.add_side_file(kLabelsFile, json_text(labels) + "\n");
+  if (!data.means.empty()) writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
+  writer.finish();
+}
+
+std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
+  const std::string path = dataset.folder() + "/" + kLabelsFile;
+  const Json names = parse_json(dataset.read_side_file(kLabelsFile), path);
+  if (!names.is_array() || static_cast<int64_t>(names.size()) != config_.classes) {
+    throw Error({.where = path,
+                 .what = "is not a list of names",
+                 .expected = std::to_string(config_.classes) + " names",
+                 .advice = "import the dataset again"});
+  }
+  return names.get<std::vector<std::string>>();
+}
+
+// A sequence as read_table() takes it: a text, a list of ids, or of values, or of channels.
+Json CustomTask::sequence_json(const Split& split, int64_t example, int64_t tower) const {
+  if (config_.input == "text") {
+    const std::span<const uint8_t> bytes = split.stored_bytes(example, tower);
+    return std::string(bytes.begin(), bytes.end());
+  }
+  const auto channels = static_cast<size_t>(split.words_per_token());
+  std::vector<int32_t> words(static_cast<size_t>(split.sequence_length(example, tower)) * channels);
+  split.read_tokens(example, tower, words);
+  Json list = Json::array();
+  for (size_t at = 0; at < words.size(); at += channels) {
+    if (config_.input == "tokens") {
+      list.push_back(words[at] - 1);
+    } else if (channels == 1) {
+      list.push_back(std::bit_cast<float>(words[at]));
+    } else {
+      Json position = Json::array();
+      for (size_t c = 0; c < channels; ++c) {
+        position.push_back(std::bit_cast<float>(words[at + c]));
+      }
+      list.push_back(std::move(position));
+    }
+  }
+  return list;
+}
+
+void CustomTask::export_official(const Dataset& dataset, const std::string& out) const {
+  const std::vector<std::string> names = label_names(dataset);
+  const std::string key = config_.input;
+  write_new_folder(out, [&](const std::string& partial) {
+    for (const char* name : {"train", "val", "test"}) {
+      const Split split = dataset.split(name);
+      NewFile file(partial + "/" + name + ".jsonl");
+      for (int64_t i = 0; i < split.size(); ++i) {
+        throw_if_stopped();
+        Json row = Json::object();
+        for (int64_t tower = 0; tower < config_.towers; ++tower) {
+          row[config_.towers == 1 ? key : "x" + std::to_string(tower + 1)] =
+              sequence_json(split, i, tower);
+        }
+        row["label"] = names.at(static_cast<size_t>(split.label(i)));
+        const std::string line = json_text(row) + "\n";
+        file.append(std::as_bytes(std::span(line)));
+      }
+    }
+  });
+}
+
+// "values, 12 positions with 40 channels each"
+std::string shape_text(const CustomConfig& config) {
+  const std::string channels =
+      config.channels > 1 ? " with " + std::to_string(config.channels) + " channels each" : "";
+  return config.input + ", " + lengths_text(config) +
+         (config.input == "text" ? " bytes" : " positions") + channels;
+}
+
+// Older data does not say all of it.
+std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts = {{.name = "input", .value = shape_text(config_), .detail = ""}};
+  for (const auto& [key, text] : dataset.manifest().settings) {
+    if (key.starts_with(kReading)) {
+      facts.push_back(
+          {.name = key.substr(std::string_view(kReading).size()), .value = text, .detail = ""});
+    }
+  }
+  return facts;
+}
+
+std::vector<checks::Fact> CustomTask::check(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts = reading(dataset);
+  const std::map<std::string, int64_t> sizes = {
+      {"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}};
+  checks::add_size_facts(dataset, sizes, {}, facts);
+  checks::add_label_facts(dataset, config_.classes, facts, label_names(dataset));
+  checks::add_length_facts(dataset,
+                           {.least = config_.shortest,
+                            .most = config_.longest,
+                            .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)},
+                           facts);
+  // Data may hold some: whether they are a mistake its user knows.
+  checks::add_duplicate_facts(dataset, false, facts);
+  return facts;
+}
+
+std::string CustomTask::render(const Split& split, int64_t example) const {
+  constexpr size_t kMaxShown = 20000;  // bytes of a sequence
+  std::string text = "label " + std::to_string(split.label(example)) + "\n";
+  for (int64_t tower = 0; tower < config_.towers; ++tower) {
+    const Json sequence = sequence_json(split, example, tower);
+    std::string shown = sequence.is_string() ? sequence.get<std::string>() : json_text(sequence);
+    if (shown.size() > kMaxShown) shown = shown.substr(0, kMaxShown) + " ...";
+    text += printable(shown) + "\n";
+  }
+  return text;
+}
+
+std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) const {
+  const Split train = split(dataset, "train"), test = split(dataset, "test");
+  std::vector<checks::Baseline> found = {
+      checks::majority_baseline(train, test, config_.classes),
+      centroid_baseline(train, test, config_),
+      checks::place_baseline(train, test, config_.classes, config_.towers)};
+  if (config_.input != "text") return found;
+  found.push_back(word_baseline(train, test, config_.classes, config_.towers));
+  if (config_.classes == 2) {
+    found.push_back(checks::byte_unigram_baseline(train, test, config_.length, config_.towers));
+  }
+  return found;
+}
+
+std::unique_ptr<Task> make_custom_task(const ConfigTable& config) {
+  return std::make_unique<CustomTask>(read_config<CustomConfig>(config, "task"));
+}
+
+}  // namespace
+
+constinit const TaskSpec kCustomTask = {
+    .name = "custom",
+    .title = "Own data",
+    .summary = "classification of one or two sequences of your own: text, tokens or numbers",
+    .paper = "none: data of your own, docs/data.md",
+    .version = kCustomVersion,
+    .describe = describe_task<CustomConfig>,
+    .resolve = resolve_task<CustomConfig>,
+    .make = make_custom_task,
+    .settings_of = settings_of,
+    .import_settings = CustomConfig::kImportSettings,
+    .sources =
+        "files with one example per row: .jsonl, .csv, .tsv, .parquet; or .npz with the arrays x "
+        "and y; one file, or several with train, val or test in their names",
+    .remote = nullptr,
+};
+
+}  // namespace lra::tasks
