@@ -36,9 +36,9 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8300,
+    "base io records": 8450,
     "data checks tasks": 19800,
-    "kernels ops": 20400,
+    "kernels ops": 20600,
     "layers mixers models": 5550,
     "training": 7400,
     "analysis python": 2300,

@@ -42,7 +42,7 @@ void keep_pages_between_steps() {
 
 // Numbers below the smallest normal one are 0, read and written, in this thread and in all that it
 // makes: a sharp softmax is full of them, and Intel processors multiply them in microcode. Every
-// x86-64 processor can.
+// processor that runs this can.
 void flush_denormals() { (void)at::globalContext().setFlushDenormal(true); }
 
 void complain(const std::string& text) {

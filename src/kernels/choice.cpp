@@ -11,9 +11,9 @@
 namespace lra::kernels {
 namespace {
 
-using BestFirst = std::array<Isa, 4>;  // the last fills up
-constexpr BestFirst kVectors{Isa::kAvx512, Isa::kAvx2, Isa::kRef, Isa::kRef};
-constexpr BestFirst kPairs{Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2, Isa::kRef};
+using BestFirst = std::array<Isa, 5>;  // the last fills up
+constexpr BestFirst kVectors{Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef, Isa::kRef};
+constexpr BestFirst kPairs{Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
 
 struct OrderedList {
   Op op;
@@ -48,20 +48,22 @@ constexpr OrderedList kOrderedLists[] = {
 };
 
 Isa forced_isa(std::string_view name) {
-  for (const Isa isa : {Isa::kRef, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  for (const Isa isa : {Isa::kRef, Isa::kNeon, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (name != isa_name(isa)) continue;
     if (isa_available(isa)) return isa;
     throw Error({"LRA_KERNELS", "this processor cannot run '" + std::string(name) + "'", "ref",
                  "unset it to take the best that runs"});
   }
   throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'",
-               "ref, avx2, avx512 or avx512_bf16", "unset it to take the best that runs"});
+               "ref, neon, avx2, avx512 or avx512_bf16", "unset it to take the best that runs"});
 }
 
 }  // namespace
 
 const char* isa_name(Isa isa) {
   switch (isa) {
+    case Isa::kNeon:
+      return "neon";
     case Isa::kAvx2:
       return "avx2";
     case Isa::kAvx512:
@@ -76,6 +78,8 @@ const char* isa_name(Isa isa) {
 
 bool isa_available(Isa isa) {
   switch (isa) {
+    case Isa::kNeon:
+      return has_neon();
     case Isa::kAvx2:
       return has_avx2();
     case Isa::kAvx512:

@@ -1,7 +1,7 @@
 // Choice of the implementation of each kernel: an ordered list per op, best first, reference last.
 //
-// The environment variable LRA_KERNELS (ref, avx2, avx512 or avx512_bf16) forces one for every op
-// that has it; it is read at each call, so there is no hidden state.
+// The environment variable LRA_KERNELS (ref, neon, avx2, avx512 or avx512_bf16) forces one for
+// every op that has it; it is read at each call, so there is no hidden state.
 #pragma once
 
 #include <string>
@@ -9,11 +9,27 @@
 
 namespace lra::kernels {
 
-// kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
-enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
+// kNeon: aarch64; kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
+enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16 };
 
-// Declares functions defined by vector code (simd.h), once for each instruction set that it is
-// compiled for.
+// Every architecture has these four:
+//   LRA_VECTOR_ISAS       the instruction sets that vector code (simd.h) is compiled for
+//   LRA_DECLARE_SIMD      declares functions defined by vector code, once for each of them
+//   LRA_RETURN_CALL       returns the call, or the function, that follows `isa`, taken from the
+//                         namespace of that instruction set; for kRef from ref
+//   LRA_RETURN_PAIRS_CALL the same for functions that products of bfloat16 pairs define, too
+#if defined(__aarch64__)
+#define LRA_VECTOR_ISAS Isa::kNeon
+#define LRA_DECLARE_SIMD(...) \
+  namespace neon {            \
+  __VA_ARGS__                 \
+  }
+#define LRA_RETURN_CALL(isa, ...)                    \
+  if ((isa) == Isa::kNeon) return neon::__VA_ARGS__; \
+  return ref::__VA_ARGS__
+#define LRA_RETURN_PAIRS_CALL(isa, ...) LRA_RETURN_CALL(isa, __VA_ARGS__)
+#else
+#define LRA_VECTOR_ISAS Isa::kAvx2, Isa::kAvx512
 #define LRA_DECLARE_SIMD(...) \
   namespace avx2 {            \
   __VA_ARGS__                 \
@@ -21,9 +37,6 @@ enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
   namespace avx512 {          \
   __VA_ARGS__                 \
   }
-
-// Returns the call, or the function, that follows `isa`, taken from the namespace of that
-// instruction set; for kRef from ref.
 #define LRA_RETURN_CALL(isa, ...) \
   switch (isa) {                  \
     case Isa::kAvx512Bf16:        \
@@ -31,12 +44,18 @@ enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
       return avx512::__VA_ARGS__; \
     case Isa::kAvx2:              \
       return avx2::__VA_ARGS__;   \
+    case Isa::kNeon:              \
     case Isa::kRef:               \
       break;                      \
   }                               \
   return ref::__VA_ARGS__
+#define LRA_RETURN_PAIRS_CALL(isa, ...)                            \
+  const Isa chosen = isa;                                          \
+  if (chosen == Isa::kAvx512Bf16) return avx512_bf16::__VA_ARGS__; \
+  LRA_RETURN_CALL(chosen, __VA_ARGS__)
+#endif
 
-// "ref", "avx2", "avx512" or "avx512_bf16".
+// "ref", "neon", "avx2", "avx512" or "avx512_bf16".
 const char* isa_name(Isa isa);
 
 // True if this processor (and this build) can run the implementation.

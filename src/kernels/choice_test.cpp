@@ -17,8 +17,8 @@ class Choice : public testing::Test {
 };
 
 TEST_F(Choice, TakesTheBestThatRuns) {
-  Isa vectors = isa_available(Isa::kAvx2) ? Isa::kAvx2 : Isa::kRef;
-  if (isa_available(Isa::kAvx512)) vectors = Isa::kAvx512;
+  Isa vectors = Isa::kRef;
+  for (const Isa isa : {LRA_VECTOR_ISAS}) vectors = isa_available(isa) ? isa : vectors;
   EXPECT_EQ(choose(Op::kAttentionForward), vectors);
   EXPECT_EQ(choose(Op::kAttentionForwardBf16),
             isa_available(Isa::kAvx512Bf16) ? Isa::kAvx512Bf16 : vectors);
@@ -27,7 +27,7 @@ TEST_F(Choice, TakesTheBestThatRuns) {
 TEST_F(Choice, ObeysTheEnvironment) {
   setenv("LRA_KERNELS", "ref", 1);
   for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "ref");
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {LRA_VECTOR_ISAS}) {
     if (!isa_available(isa)) GTEST_SKIP() << "this processor has no " << isa_name(isa);
     setenv("LRA_KERNELS", isa_name(isa), 1);
     for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, isa_name(isa));
@@ -45,7 +45,7 @@ TEST_F(Choice, RefusesUnknownNames) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'sse'"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("ref, avx2, avx512 or avx512_bf16"),
+    EXPECT_NE(std::string(error.what()).find("ref, neon, avx2, avx512 or avx512_bf16"),
               std::string::npos);
   }
 }

@@ -19,7 +19,7 @@ TEST(Provenance, IsFilled) {
   EXPECT_THAT(p.git_dirty, AnyOf("", MatchesRegex("[0-9a-f]+")));
   EXPECT_THAT(p.compiler, MatchesRegex("(g\\+\\+|clang\\+\\+) [0-9]+.*"));
   EXPECT_NE(p.processor, "");
-  EXPECT_THAT(p.isa, AnyOf("avx512", "avx2", "baseline"));
+  EXPECT_THAT(p.isa, AnyOf("avx512", "avx2", "neon", "baseline"));
   EXPECT_EQ(p.threads, num_threads());
   EXPECT_THAT(p.host_os, MatchesRegex("Linux .+"));
   EXPECT_THAT(p.started_utc, MatchesRegex("20[0-9-]+T[0-9:]+Z"));

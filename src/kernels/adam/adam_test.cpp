@@ -141,8 +141,8 @@ TEST_P(SumOfSquares, GivesTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one, five);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(AdamFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
-LRA_INSTANTIATE_IMPLEMENTATIONS(SumOfSquares, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(AdamFloat, Isa::kRef, LRA_VECTOR_ISAS);
+LRA_INSTANTIATE_IMPLEMENTATIONS(SumOfSquares, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -48,9 +48,7 @@ struct TileOperands {
 template <typename T>
 void fetch_ahead(const HeadRows<T>& rows, int64_t row, int64_t first) {
   constexpr int64_t kAhead = 12;
-  if (row + kAhead < rows.length) {
-    _mm_prefetch(rows.row(row + kAhead) + first, _MM_HINT_T0);
-  }
+  if (row + kAhead < rows.length) __builtin_prefetch(rows.row(row + kAhead) + first);
 }
 
 // Sixteen numbers of a row as float, from number `first` on.

@@ -242,8 +242,7 @@ TEST_P(AttentionBf16, NeverUsesMaskedValues) {
   expect_same_results(dirty, clean, 0, 0);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, Isa::kAvx2, Isa::kAvx512,
-                                Isa::kAvx512Bf16);
+LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, LRA_VECTOR_ISAS, Isa::kAvx512Bf16);
 
 TEST(Attention, DropsWeightsAtTheRequestedRate) {
   // Equal scores and values of one make an output the kept fraction divided by the keep rate.
@@ -315,7 +314,7 @@ TEST(Attention, RefusesMalformedProblems) {
   });
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionFloat, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

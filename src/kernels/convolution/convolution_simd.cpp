@@ -8,12 +8,8 @@ namespace {
 
 using Row = PanelRow<float>;
 
-// Sums that are held at once; AVX2 has half as many registers, each half as wide.
-#ifdef __AVX512F__
-constexpr int kSums = 8;
-#else
-constexpr int kSums = 4;
-#endif
+// Sums that are held at once; others have half as many registers, or each a quarter as wide.
+constexpr int kSums = kIsa == Isa::kAvx512 ? 8 : 4;
 constexpr int kTerms = 4;
 static_assert(kPanelRows % kSums == 0 && kPanelRows % kTerms == 0);
 

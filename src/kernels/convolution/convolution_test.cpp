@@ -91,7 +91,7 @@ TEST_P(ConvolutionKernel, GivesTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one.grad_kernel, five.grad_kernel);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(ConvolutionKernel, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(ConvolutionKernel, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -122,7 +122,7 @@ TEST_P(Transforms, GiveTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one.grad_kernel, five.grad_kernel);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(Transforms, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(Transforms, Isa::kRef, LRA_VECTOR_ISAS);
 
 TEST(FourierPlan, HasSizesOfTwoAndThreeTimesPowersOfTwo) {
   EXPECT_EQ(fourier_size(1), 4);

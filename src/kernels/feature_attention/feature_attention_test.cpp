@@ -172,7 +172,7 @@ TEST_P(FeatureAttentionTest, LetsNaNThrough) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(FeatureAttentionTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(FeatureAttentionTest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

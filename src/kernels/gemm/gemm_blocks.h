@@ -1,7 +1,7 @@
 // Register-blocked products: a block of kRows rows and kRegisters registers of sums stays in
 // registers over the whole depth; each step loads kRegisters of B and broadcasts kRows elements of
 // A. Included once by each file that has an instruction set for them: `Full` and `Half` are its
-// registers (simd_avx512.h, simd_avx2.h), `Half` those for products of at most eight columns.
+// registers (simd/simd_*.h), `Half` those for products of at most eight columns.
 #pragma once
 
 #include <algorithm>

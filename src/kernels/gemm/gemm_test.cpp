@@ -84,7 +84,7 @@ TEST_P(GemmVectors, BitsDoNotDependOnHowDepthIsCut) {
   EXPECT_EQ(whole, parts);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(GemmVectors, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(GemmVectors, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

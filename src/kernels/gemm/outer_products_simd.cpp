@@ -15,7 +15,7 @@ struct FloatWords {
       const T* row = x.data + (first + r) * x.row_stride;
       const T* ahead = row + std::min(kRowsAhead, rows - 1 - r) * x.row_stride;
       for_each_run(x.columns, [&](int64_t n, auto lanes) {
-        _mm_prefetch(ahead + n, _MM_HINT_T0);
+        __builtin_prefetch(ahead + n);
         store(packed + n / kLanes * vector_stride + r * kLanes, load_lanes(lanes, row + n));
       });
     }

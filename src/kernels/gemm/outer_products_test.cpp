@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -69,8 +69,11 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
     const Case<TypeParam> c(rows, m, n);
     c.expect_close(c.run(ref::sum_outer_products<TypeParam>));
     c.expect_close(c.run(sum_outer_products<TypeParam>));
-    if (isa_available(Isa::kAvx2)) c.expect_close(c.run(avx2::sum_outer_products<TypeParam>));
-    if (isa_available(Isa::kAvx512)) c.expect_close(c.run(avx512::sum_outer_products<TypeParam>));
+    for (const Isa isa : {LRA_VECTOR_ISAS}) {
+      if (!isa_available(isa)) continue;
+      const KernelsVariable forced(isa_name(isa));
+      c.expect_close(c.run(sum_outer_products<TypeParam>));
+    }
   }
 }
 

@@ -206,7 +206,7 @@ TEST_P(BatchNormKernel, GivesTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one.grad_gamma, five.grad_gamma);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(BatchNormKernel, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(BatchNormKernel, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -74,7 +74,7 @@ TEST_P(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
   expect_same_bits<Bf16>();
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(ColumnSums, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(ColumnSums, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

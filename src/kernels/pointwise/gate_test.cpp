@@ -76,7 +76,7 @@ TEST_P(GateTest, OpensAndClosesWithoutOverflowAndLetsNaNThrough) {
   for (const float each : {y[3], y[4], grad_value[3], grad_gate[4]}) EXPECT_TRUE(std::isnan(each));
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(GateTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(GateTest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -278,7 +278,7 @@ TEST(LayerNormRef, GivesNoGradientAlongWhatItTakesAway) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(LayerNorm, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(LayerNorm, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -207,7 +207,7 @@ TEST(Pointwise, RefusesRatesOutsideTheContract) {
   EXPECT_THROW(apply_dropout(1, &x, &x, {-0.1, 0}), CheckFailure);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(PointwiseFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(PointwiseFloat, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -219,7 +219,7 @@ TEST(DiagonalScanRef, GradientIsTheSlope) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(DiagonalScanTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(DiagonalScanTest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -134,7 +134,7 @@ TEST(SelectiveScanRef, GradientIsTheSlope) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(SelectiveScanTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(SelectiveScanTest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

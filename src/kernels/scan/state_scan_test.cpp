@@ -106,7 +106,7 @@ TEST(StateScanRef, GradientIsTheSlope) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(StateScanTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(StateScanTest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -2,7 +2,7 @@
 // *_simd.cpp for all, *_avx512_bf16.cpp for AVX-512 only. Everything is in the namespace of the
 // instruction set, LRA_ISA, so that none uses code that was compiled for another.
 //
-// simd_avx512.h and simd_avx2.h have, with the same names and the same results:
+// simd_avx512.h, simd_avx2.h and simd_neon.h have, with the same names and the same results:
 //   Floats, Words    sixteen floats; sixteen words of 32 bits
 //   Lanes            a bit for each of the sixteen, lane 0 lowest
 //   a + b, a * b     and the other operators of Floats; multiply_add(a, b, c) = a b + c,
@@ -14,7 +14,7 @@
 //   sum_of_lanes(x)  eight sums of lanes n and n + 8, then four, two and one
 //   store_sums(to, a, b, c, d): the sums of the lanes of four vectors, added in another order
 //   multiply_wide(x, m, high, low): all 64 bits of the product of each word
-//   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 AVX2 gives 0
+//   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 only AVX-512 gives no 0
 //   narrow(x)        words below 2^16 as half words
 #pragma once
 
@@ -24,7 +24,9 @@
 #include "base/rng.h"
 #include "kernels/simd/bf16.h"
 
-#ifdef __AVX512F__
+#if defined(__aarch64__)
+#include "kernels/simd/simd_neon.h"
+#elif defined(__AVX512F__)
 #include "kernels/simd/simd_avx512.h"
 #else
 #include "kernels/simd/simd_avx2.h"

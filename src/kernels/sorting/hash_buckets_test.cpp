@@ -100,7 +100,7 @@ TEST_P(IndexOfLargest, IsThatOfTheReference) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(IndexOfLargest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(IndexOfLargest, Isa::kRef, LRA_VECTOR_ISAS);
 
 }  // namespace
 }  // namespace lra::kernels
