@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "base/parallel.h"
+#include "base/quoted.h"
 #include "base/revision.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
@@ -99,17 +100,26 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
-// An unset shell variable leaves an empty word instead of a path, which could lead anywhere.
-void refuse_empty_words(const CLI::App& app) {
+// An unset shell variable leaves an empty word instead of a path, which could lead anywhere, and a
+// quoted ~ would be the name of a folder.
+void refuse_odd_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    const std::vector<std::string>& given = option->results();
-    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
-    throw Error({.where = option->get_name(),
-                 .what = "is empty",
-                 .expected = "a value",
-                 .advice = "is a shell variable unset?"});
+    for (const std::string& word : option->results()) {
+      if (word.empty()) {
+        throw Error({.where = option->get_name(),
+                     .what = "is empty",
+                     .expected = "a value",
+                     .advice = "is a shell variable unset?"});
+      }
+      if (word.starts_with('~')) {
+        throw Error({.where = option->get_name(),
+                     .what = in_quotes(word) + " begins with a ~ that the shell did not replace",
+                     .expected = "a path",
+                     .advice = "write $HOME for it, or leave out the quotes and the ="});
+      }
+    }
   }
-  for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
+  for (const CLI::App* command : app.get_subcommands()) refuse_odd_words(*command);
 }
 
 // If 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
@@ -214,7 +224,7 @@ int run_command(int argc, char** argv) {
   add_commands(app, program);
   try {
     app.parse(argc, argv);
-    refuse_empty_words(app);
+    refuse_odd_words(app);
     const ExitCode code = run(app, program);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw Error({.where = "standard output",

@@ -1,7 +1,9 @@
 // lra train: one run, or the rest of one.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "base/command_text.h"
@@ -15,6 +17,7 @@
 #include "io/lock_file.h"
 #include "records/check_record.h"
 #include "records/run_identity.h"
+#include "report/settings.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
@@ -254,11 +257,17 @@ struct OwnedFolder {
 };
 
 void refuse_other_settings(const training::RunFolder& folder, const training::RunConfig& config) {
-  const std::string there = read_record(folder.record()).config_hash;
-  if (there == config_hash(config.to_table())) return;
+  const RunRecord record = read_record(folder.record());
+  if (record.config_hash == config_hash(config.to_table())) return;
+  const report::SettingLines there = report::setting_lines(record.config),
+                             here = report::setting_lines(config.to_table());
+  std::vector<std::string> only_there, only_here;
+  std::ranges::set_difference(there, here, std::back_inserter(only_there));
+  std::ranges::set_difference(here, there, std::back_inserter(only_here));
   throw Error({.where = folder.path,
-               .what = "already holds a run with other settings",
-               .expected = "settings with the hash " + there,
+               .what = "already holds a run with other settings: " +
+                       (only_here.empty() ? "another seed" : quoted_list(only_here)),
+               .expected = only_there.empty() ? "" : quoted_list(only_there) + ", as there",
                .advice = "choose another --out"});
 }
 

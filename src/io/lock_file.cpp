@@ -8,11 +8,13 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 #include <thread>
 
 #include "base/error.h"
+#include "base/quoted.h"
 #include "io/atomic_file.h"
 
 namespace lra {
@@ -52,7 +54,25 @@ Error no_lock_file(const std::string& path) {
                 .advice = "move it away, or choose another place"});
 }
 
+[[noreturn]] void refuse_without_locks(const std::string& path, int problem) {
+  const bool has_none = problem == ENOSYS || problem == ENOLCK || problem == EOPNOTSUPP;
+  if (!has_none) throw io_error(path, "cannot be locked", problem);
+  throw Error({.where = path,
+               .what = "cannot be locked: this file system has no flock",
+               .advice = "choose a folder on another file system, mount this one with the option "
+                         "flock, or set LRA_LOCKS=none if no other process writes there",
+               .code = ExitCode::kIoError});
+}
+
 }  // namespace
+
+bool takes_locks() {
+  const char* named = std::getenv("LRA_LOCKS");
+  if (!named || !*named) return true;
+  if (std::string_view(named) == "none") return false;
+  throw Error(
+      {.where = "LRA_LOCKS", .what = "is " + in_quotes(named), .expected = "none, or unset"});
+}
 
 int try_lock_file(const std::string& path) {
   for (;;) {
@@ -60,9 +80,11 @@ int try_lock_file(const std::string& path) {
     const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd < 0 && (errno == ELOOP || errno == EISDIR)) throw no_lock_file(path);
     if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);
-    int result;
-    do result = ::flock(fd, LOCK_EX | LOCK_NB);
-    while (result != 0 && errno == EINTR);
+    int result = 0;
+    if (takes_locks()) {
+      do result = ::flock(fd, LOCK_EX | LOCK_NB);
+      while (result != 0 && errno == EINTR);
+    }
     const int problem = result == 0 ? 0 : errno;
     if (problem == 0 && still_named(fd, path)) {
       if (!is_lock_file(fd)) {
@@ -76,7 +98,7 @@ int try_lock_file(const std::string& path) {
     }
     ::close(fd);
     if (problem == EWOULDBLOCK) return -1;
-    if (problem != 0) throw io_error(path, "cannot be locked", problem);
+    if (problem != 0) refuse_without_locks(path, problem);
   }
 }
 

@@ -4,12 +4,18 @@
 // On NFS, Linux hands flock to the server, so that a lock holds between machines, unless the mount
 // has local_lock or nolock. Then, as on file systems without locks between machines, is_locked()
 // sees only those of this machine; LockOwner::is_here tells when to doubt it.
+//
+// LRA_LOCKS=none takes no locks, for file systems that have none: then only one process may write
+// to a folder at a time.
 #pragma once
 
 #include <functional>
 #include <string>
 
 namespace lra {
+
+// False if LRA_LOCKS is "none". Throws lra::Error for other values of it.
+bool takes_locks();
 
 // Returns a descriptor that holds the lock, to be closed by the caller, or -1 if another process
 // holds it. The file is created if missing. Throws lra::Error: exit code 74, or 2 if something

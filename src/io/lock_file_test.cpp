@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "base/scratch_folder.h"
 #include "io/atomic_file.h"
 
@@ -145,6 +147,17 @@ TEST(WaitingLock, ManyProcessesTakeTurnsThoughTheFileIsRemovedEachTime) {
   }
   for (int process = 0; process < kProcesses; ++process) ::wait(nullptr);
   EXPECT_EQ(read_file(number, 100), std::to_string(kProcesses * kTimes));
+}
+
+TEST(LockFile, NoneAreTakenWhereTheUserSaysSo) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(takes_locks());
+  ::setenv("LRA_LOCKS", "none", 1);
+  EXPECT_FALSE(takes_locks());
+  const FileLock first(folder.file("lock"), "a"), second(folder.file("lock"), "b");
+  ::setenv("LRA_LOCKS", "some", 1);
+  EXPECT_THROW(takes_locks(), Error);
+  ::unsetenv("LRA_LOCKS");
 }
 
 }  // namespace

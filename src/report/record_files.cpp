@@ -20,10 +20,12 @@ bool is_analysis(const fs::path& path) {
   return path.extension() == ".json" && path.parent_path().filename() == "analysis";
 }
 
-// Adds the wanted files below `folder`; a subfolder that may not be opened is a problem, not an
-// end.
-void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& found,
-            std::vector<std::string>* problems) {
+// Adds the wanted files below `folder`, through links; a subfolder that may not be opened is a
+// problem, not an end. `seen`: folders that need no second look.
+void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& seen,
+            std::set<fs::path>& found, std::vector<std::string>* problems) {
+  std::error_code unknown;
+  if (!seen.insert(fs::canonical(folder, unknown)).second) return;
   std::vector<std::string> names;
   try {
     names = names_in(folder.string());
@@ -33,9 +35,8 @@ void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& found,
   for (const std::string& name : names) {
     const fs::path path = folder / name;
     std::error_code status_error;
-    const fs::file_status status = fs::symlink_status(path, status_error);
-    if (fs::is_directory(status)) {
-      search(path, wanted, found, problems);
+    if (fs::is_directory(path, status_error)) {
+      search(path, wanted, seen, found, problems);
     } else if (wanted(path)) {
       const fs::path real = fs::canonical(path, status_error);
       found.insert(status_error ? path : real);
@@ -116,11 +117,12 @@ bool is_png(std::string_view bytes) {
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems) {
   std::set<fs::path> found;
+  std::set<fs::path> seen;
   std::vector<std::string> told;  // folders that cannot be opened: collect_records names them
   for (const std::string& path : paths) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
-    if (fs::is_directory(real, error)) search(real, is_analysis, found, &told);
+    if (fs::is_directory(real, error)) search(real, is_analysis, seen, found, &told);
   }
   std::vector<Analysis> analyses;
   for (const fs::path& path : found) {
@@ -142,7 +144,7 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
 
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems) {
-  std::set<fs::path> found;
+  std::set<fs::path> found, seen;
   for (const std::string& path : paths) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -155,7 +157,7 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
       continue;
     }
     const size_t before = found.size(), problems_before = problems->size();
-    search(real, is_run_record, found, problems);
+    search(real, is_run_record, seen, found, problems);
     if (found.size() == before && problems->size() == problems_before) {
       problems->push_back(path + ": no record.json that was not named before");
     }

@@ -109,10 +109,14 @@ TEST_F(RecordFiles, AFolderWithoutRecordsIsAProblem) {
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("no record.json")));
 }
 
-TEST_F(RecordFiles, LinksToFoldersAreNotFollowed) {
-  add("a", "transformer");
-  fs::create_directory_symlink(root_, root_ / "a" / "loop");
-  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
+TEST_F(RecordFiles, LinksToFoldersAreFollowedOnce) {
+  add("view/a", "transformer");
+  add("store/b", "transformer");
+  fs::create_directory_symlink(root_ / "view", root_ / "view" / "a" / "loop");
+  fs::create_directory_symlink(root_ / "store", root_ / "view" / "linked");
+  fs::create_directory_symlink(root_ / "store" / "b", root_ / "view" / "again");
+  EXPECT_EQ(find_record_files({(root_ / "view").string()}, &problems_).size(), 2u);
+  EXPECT_THAT(problems_, IsEmpty());
 }
 
 class AnalysisFiles : public RecordFiles {

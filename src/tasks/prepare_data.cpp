@@ -1,5 +1,7 @@
 #include "tasks/prepare_data.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -122,6 +124,22 @@ void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& 
   // `lra data make` and `lra data import` do not take turns, but lock what they write.
   { const WaitingLock writer(lock_of(folder), patience(folder, quiet)); }
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
+}
+
+// Refuses a data folder that is shared read-only, where the prepared files would go.
+void refuse_read_only(const TaskSpec& spec, const std::string& root,
+                      const std::vector<std::string>& sources) {
+  if (::access(root.c_str(), W_OK) == 0) return;
+  const std::string name(spec.name);
+  std::vector<std::string> import = {"data", "import", name};
+  import.insert(import.end(), sources.begin(), sources.end());
+  import.insert(import.end(), {"--out", "data/" + name});
+  throw Error({.where = root,
+               .what = "cannot be written to, and the prepared data would go there",
+               .expected = "a folder of your own",
+               .advice = sources.empty() ? "choose another one with --data"
+                                         : "import the files with: " + command_text(import) +
+                                               ", and choose it with --data data"});
 }
 
 // Empty for a folder that may not be read: its content cannot have been meant.
@@ -378,6 +396,7 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
       print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
     }
     make_folder(root);
+    refuse_read_only(spec, root, sources);
     prepare_in_turn(spec, task, folder, sources, quiet);
   }
   Dataset dataset = open_dataset(spec, task, folder);

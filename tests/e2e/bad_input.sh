@@ -63,6 +63,7 @@ words_and_flags() {
   refuse 2 "model 'nope'" model compare text nope
   refuse 2 "out: is empty" data make listops --out ""
   refuse 2 "folder: is empty" data check listops ""
+  refuse 2 "out: '~/x' begins with a ~ that the shell did not replace" data make listops --out "~/x"
   refuse 2 "unexpected '.*31m" $'\e[31m'
   ! grep -q $'\e' outside/err || fail "an escape sequence came through"
   section "words and flags"
