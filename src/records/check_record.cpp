@@ -90,7 +90,9 @@ void check_arithmetic(const RunRecord& record, Findings& findings) {
   const std::string checkpoint = setting(record.config, "train", "test_checkpoint");
   findings.expect(
       checkpoint.empty() || record.data_hash.empty() || record.checkpoint == checkpoint ||
-          (checkpoint == "best" && record.checkpoint == "best readable"),
+          (checkpoint == "best" && record.checkpoint == "best readable") ||
+          (checkpoint == "best" && record.checkpoint == "last" && !record.val_curve.empty() &&
+           record.val_curve.back().num_examples < kFewestToChoose),
       "checkpoint is " + record.checkpoint + "; train.test_checkpoint is " + checkpoint);
 }
 

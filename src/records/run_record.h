@@ -22,6 +22,9 @@ inline constexpr int kRecordSchema = 1;
 enum class RunStatus { kRunning, kDone, kStopped, kDiverged, kFailed };
 std::string to_string(RunStatus status);
 
+// Fewer validation examples do not choose among weights: the last ones are tested.
+inline constexpr int64_t kFewestToChoose = 20;
+
 // One pass over a split.
 struct Evaluation {
   int64_t step = 0;

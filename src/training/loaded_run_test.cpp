@@ -8,7 +8,6 @@
 namespace lra::training {
 namespace {
 
-using error_of;
 using ::testing::HasSubstr;
 
 class LoadedRunWeights : public TinyTraining {

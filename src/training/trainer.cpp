@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "io/lock_file.h"
 #include "mixers/python_layer.h"
 #include "training/budget.h"
 #include "training/run_warnings.h"
@@ -69,7 +70,9 @@ RunRecord Trainer::train_and_test() {
                 .initial = progress_.step,
                 .unit = "step",
                 .quiet = options_.quiet});
-  for (const std::string& warning : schedule_warnings(config_.train)) {
+  std::vector<std::string> warnings = schedule_warnings(config_.train);
+  if (!takes_locks()) warnings.push_back("files were not locked (LRA_LOCKS=none)");
+  for (const std::string& warning : warnings) {
     record_warning(warning);
     bar.message(warning);
   }
@@ -325,8 +328,17 @@ bool Trainer::save(bool is_best) {
 
 Trainer::Outcome Trainer::test(Progress& bar) {
   const auto& last = record_.val_curve.back();
+  const bool chooses = config_.train.test_checkpoint == "best";
+  if (chooses && last.num_examples < kFewestToChoose) {
+    record_.checkpoint = "last";
+    const std::string warning = "the last weights are tested, not those of the best validation: " +
+                                counted(last.num_examples, "example") + " of val, fewer than " +
+                                std::to_string(kFewestToChoose) + ", cannot choose";
+    record_warning(warning);
+    bar.message(warning);
+  }
   const bool last_weights =
-      config_.train.test_checkpoint == "last" || progress_.best_step == progress_.step;
+      !chooses || record_.checkpoint == "last" || progress_.best_step == progress_.step;
   const Split split = config_.split_of(*task_, dataset_, "test");
   if (task_->validation() == "test" && last_weights && last.num_examples == split.size()) {
     record_.test = last;  // the same weights on the same examples

@@ -336,6 +336,17 @@ TEST_F(TinyTraining, SaysWhetherTheTestSetWasSeen) {
   EXPECT_NE(unseen.fingerprint, seen.fingerprint);
 }
 
+TEST_F(TinyTraining, TestsTheLastWeightsWhereTooFewExamplesChoose) {
+  const RunConfig config = kept_run({"train.eval_every=1", "train.learning_rate=0.1",
+                                     "train.test_checkpoint=best", "train.eval_examples=10"},
+                                    0);
+  const RunRecord record = run(config, "few");
+  EXPECT_EQ(record.checkpoint, "last");
+  EXPECT_EQ(record.test->step, record.steps);
+  ASSERT_TRUE(record.warnings.has_value());
+  EXPECT_THAT(record.warnings->back(), ::testing::HasSubstr("10 examples of val, fewer than 20"));
+}
+
 TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   // Some seed among these has its best validation before the end.
   RunConfig config;
