@@ -37,7 +37,7 @@ ALLOWED = {
 # commit's message.
 BUDGETS = {
     "base io records": 8450,
-    "data checks tasks": 19800,
+    "data checks tasks": 17000,
     "kernels ops": 20600,
     "layers mixers models": 5550,
     "training": 7400,
@@ -47,7 +47,7 @@ BUDGETS = {
 }
 # Files that still include a task against the rule.
 REACHING = {"tasks/constant_examples.cpp", "tasks/near_copies.cpp", "tasks/split_checks.cpp", "tasks/split_shift.cpp",
-            "tasks/text_checks.cpp", "tasks/text/review_tables.cpp", "tasks/text/text.cpp"}
+            "tasks/text_checks.cpp"}
 # Headers that the build writes, and the one room that includes them.
 GENERATED = {"lra_git_revision.h": "base"}
 TORCH_FREE = {"base", "io", "records", "data", "checks", "tasks", "kernels", "report"}

@@ -85,8 +85,9 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   // Notes that are doubts are among these.
   std::vector<std::string> notes = dataset.manifest().notes;
   std::erase_if(notes, [](const auto& note) { return note.starts_with(tasks::kDoubtNote); });
-  Json reading = Json::object();
-  for (const checks::Fact& fact : task.reading(dataset)) reading[fact.name] = fact.value;
+  const std::vector<checks::Fact> facts = task.reading(dataset);
+  Json reading = Json::array();
+  for (const checks::Fact& fact : facts) reading.push_back({fact.name, fact.value});
   if (program.common.json) {
     print_json({{"task", a.task},
                 {"folder", dataset.folder()},
@@ -101,8 +102,8 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   for (const auto& [name, size] : splits.items()) {
     std::printf("  %-6s %s\n", name.c_str(), counted(size.get<int64_t>(), "example").c_str());
   }
-  for (const auto& [what, text] : reading.items()) {
-    std::printf("  %-6s %s\n", what.c_str(), printable(text.get<std::string>()).c_str());
+  for (const checks::Fact& fact : facts) {
+    std::printf("  %-6s %s\n", printable(fact.name).c_str(), printable(fact.value).c_str());
   }
   std::printf("  hash   %s\n", dataset.hash().c_str());
   if (!notes.empty()) {

@@ -11,7 +11,7 @@
 namespace lra {
 
 inline constexpr int kManifestSchema = 3;
-inline constexpr int64_t kMaxTokenWords = 256;  // channels of a position
+inline constexpr int64_t kMaxTokenWords = 4096;  // channels of a position
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
 

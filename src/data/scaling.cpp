@@ -1,8 +1,16 @@
 #include "data/scaling.h"
 
+#include <sstream>
+
 #include "io/json.h"
 
 namespace lra {
+
+std::string short_number(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
 
 Scaling parse_scaling(const std::string& text, const std::string& where) {
   const Json scaling = parse_json(text, where);

@@ -27,6 +27,9 @@ struct ScaledSplit {
   Scaling scaling;
 };
 
+// Writes a number in at most six digits: "0.25", "1e+20".
+std::string short_number(double value);
+
 // Parses the JSON text of the side file or of task.scaling; `where` for messages.
 Scaling parse_scaling(const std::string& text, const std::string& where);
 

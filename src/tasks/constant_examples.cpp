@@ -8,7 +8,6 @@
 #include "base/text_format.h"
 #include "data/scaling.h"
 #include "tasks/own/custom.h"
-#include "tasks/own/examples.h"
 
 namespace lra::tasks {
 namespace {

@@ -12,7 +12,6 @@ import io
 import json
 import lzma
 import pathlib
-import pickle
 import struct
 import sys
 import tarfile
@@ -44,58 +43,6 @@ def cifar_record(label):
 
 def cifar_binary():
     return [cifar_record(3), cifar_record(9) + cifar_record(0), b"", cifar_record(10)]
-
-
-def cifar_pickle():
-    """A batch as Python 2's cPickle writes it."""
-
-    def text(s):
-        return b"U" + bytes([len(s)]) + s
-
-    def batch(count):
-        colours = b"".join(cifar_record(i)[1:] for i in range(count))
-        labels = b"".join(b"K" + bytes([i]) for i in range(count))
-        return (
-            b"\x80\x02}q\x01(" + text(b"batch_label") + b"q\x02" + text(b"training batch 1 of 5") + b"q\x03"
-            + text(b"labels") + b"q\x04]q\x05(" + labels + b"e" + text(b"data") + b"q\x06"
-            + b"cnumpy.core.multiarray\n_reconstruct\nq\x07cnumpy\nndarray\nq\x08K\x00\x85" + text(b"b")
-            + b"\x87Rq\x0a(K\x01K" + bytes([count]) + b"M\x00\x0c\x86cnumpy\ndtype\nq\x0b" + text(b"u1")
-            + b"K\x00K\x01\x87R(K\x03" + text(b"|") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
-            + struct.pack("<I", len(colours)) + colours + b"tb" + text(b"filenames") + b"]" + text(b"a.png")
-            + b"au."
-        )
-
-    again = [pickled_by_python_3(1, protocol, bytes if protocol % 2 else str) for protocol in (2, 3, 4, 5)]
-    others = b"\x80\x02}U\x01aK\x01s(U\x01bNt]\x88r\x2c\x01\x00\x00j\x2c\x01\x00\x00h\x01."
-    return [batch(0), batch(1), others, batch(1).replace(b"(K\x00e", b"(K\x0ce"), *again]
-
-
-def pickled_by_python_3(count, protocol, kind):
-    """A batch with keys of a kind and a NumPy array, as pickle.dumps writes it.
-
-    Functions and classes that have only the names of NumPy's stand in for them.
-    """
-
-    def named(module, name, what):
-        what.__module__, what.__name__, what.__qualname__ = module, name, name
-        setattr(sys.modules.setdefault(module, types.ModuleType(module)), name, what)
-        return what
-
-    def key(text):
-        return text if kind is str else text.encode()
-
-    with unittest.mock.patch.dict(sys.modules):
-        ndarray, dtype = named("numpy", "ndarray", type("a", (), {})), named("numpy", "dtype", type("d", (), {}))
-        reconstruct = named("numpy._core.multiarray", "_reconstruct", lambda: None)
-        from_buffer = named("numpy._core.numeric", "_frombuffer", lambda: None)
-        dtype.__reduce__ = lambda self: (dtype, ("u1", False, True), (3, "|", None, None, None, -1, -1, 0))
-        colours, shape = b"".join(cifar_record(i)[1:] for i in range(count)), (count, 3072)
-        ndarray.__reduce__ = lambda self: (
-            (from_buffer, (bytearray(colours), dtype(), shape, "C")) if protocol >= 5
-            else (reconstruct, (ndarray, (0,), b"b"), (1, shape, dtype(), False, colours))
-        )
-        batch = {key("batch_label"): key("testing batch"), key("labels"): list(range(count)), key("data"): ndarray()}
-        return pickle.dumps(batch, protocol)
 
 
 def png_chunk(kind, body):
@@ -171,28 +118,21 @@ def tar():
     return tars + packed + [packed[0][:60], b"no archive"]
 
 
-def own_csv():
-    rows = 'text,label\r\n"a, ""b""\nc",1\nplain,-2.5e3\n\n'
-    return ["\0" + rows, "\1t0\tt1\tlabel\n1\t[2, 3]\t0\n", '\0"open', '\0"a"b,c\n', '\0a"b\n', "\0\xff", "\0",
-            "\0\xef\xbb\xbfa,b\n1e999,nan\n", "\0a\0b", "\0,,\n\r\n,"]
+def own_frames():
+    def frame(kind, lengths, elements, splits=None, labels=None, groups=(), channels=1, towers=1):
+        count = len(lengths) // towers
+        labels = labels or list(range(count))
+        head = struct.pack("<8s6I", b"LRAROWS1", count, towers, kind, channels, len(groups), 0)
+        table = struct.pack(f"<{count}i", *labels) + bytes(splits or [1] * count)
+        table += b"".join(struct.pack(f"<{count}Q", *group) for group in groups)
+        return head + table + struct.pack(f"<{len(lengths)}I", *lengths) + elements
 
-
-def npy():
-    def array(descr, shape, data, version=1, order="False"):
-        header = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
-        size = struct.pack("<H" if version == 1 else "<I", len(header))
-        return b"\x93NUMPY" + bytes([version, 0]) + size + header + data
-
-    kinds = {"|b1": 1, "|u1": 1, "|i1": 1, "<i2": 2, "<u2": 2, "<f2": 2, "<i4": 4, "<u4": 4, "<f4": 4, "<i8": 8,
-             "<u8": 8, "<f8": 8, "|S3": 3, "<U2": 8}
-    wide = array("<U3", "(1,)", struct.pack("<3I", 0xE9, 0x20AC, 0x1F600))
-    return [array(kind, "(2, 1)", bytes(range(2 * size))) for kind, size in kinds.items()] + [
-        wide, array("<f4", "()", bytes(4), 2), array("|u1", "(0, 5)", b"", 3), array("|O", "(1,)", b"x"),
-        array("|u1", "(2, 2)", b"abcd", order="True"), array("|u1", "(9, 9)", b"abc"), array("|u1", "(1,)", b"abc"),
-        array("|u1", "(-1,)", b""), array("|u1", "(1", b"x"), array("<c16", "(1,)", bytes(16)),
-        array("|u1", f"({1 << 62}, {1 << 62})", b""), array("<f4", "(1,)", bytes(4), 9), b"\x93NUMPY\1\0\xff\xff",
-        array("|u1", "(1,)", b"x").replace(b"shape", b"shade"), array("<f2", "(3,)", b"\0\x7c\1\x7c\1\0"),
-    ]
+    text = frame(0, [1, 2], b"abc")
+    floats = frame(4, [1, 2], struct.pack("<6f", *range(6)), splits=[0, 3], groups=[(5, 6)], channels=2)
+    pairs = frame(2, [1, 1, 2, 0], bytes(8), towers=2)
+    return [text, floats, pairs, text + floats, frame(5, [1], bytes(8)), frame(1, [], b""), text[:-1], text[:40], b"x" * 32,
+            frame(0, [1], b"a", splits=[4]), frame(0, [1], b"a", labels=[-1]), frame(6, [1], b"a"),
+            frame(0, [1 << 31], b"a"), text.replace(struct.pack("<I", 2), struct.pack("<I", 1 << 30), 1)]
 
 
 def shard():
@@ -357,7 +297,7 @@ def event_file():
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
-    makers = [listops_tsv, pairs_tsv, cifar_binary, cifar_pickle, png, pathfinder_text, pathfinder_npy, tar, shard, own_csv, npy,
+    makers = [listops_tsv, pairs_tsv, cifar_binary, png, pathfinder_text, pathfinder_npy, tar, shard, own_frames,
               manifest, safetensors, toml, config_override, json_text, run_record, analysis_record, metrics_lines, review_names,
               terminal_text, event_file]
     for maker in makers:

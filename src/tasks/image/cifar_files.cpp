@@ -10,6 +10,7 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "data/files.h"
+#include "data/python_reader.h"
 #include "data/stopping.h"
 #include "data/tar_archive.h"
 #include "data/text_lines.h"
@@ -17,7 +18,6 @@
 #include "io/byte_reader.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"
-#include "tasks/image/cifar_pickle.h"
 
 namespace lra::tasks {
 namespace {
@@ -52,6 +52,7 @@ struct RawBatch {
   const std::byte* colours = nullptr;  // of the first image
   size_t stride = 0;                   // bytes from one image to the next
   std::string batch_label = {}, doubt = {};
+  std::vector<std::byte> unpickled = {};  // the colors, where the file holds them otherwise
 };
 
 // 0 for the test batch, 1 to 5 for the data batches.
@@ -80,13 +81,14 @@ RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) 
 
 // Images are named by the search term with which they were collected, "tipper_truck_s_001250.png",
 // so each name has one class. Returns a sentence when images of one name have several labels.
-std::string doubt_of_names(const CifarBatch& batch) {
-  if (batch.filenames.empty()) return "";
-  if (batch.filenames.size() != batch.labels.size()) return "has more or fewer names than images";
-  std::map<std::string, std::map<int64_t, int64_t>> labels_of;  // name -> label -> images
-  for (size_t i = 0; i < batch.labels.size(); ++i) {
-    const size_t end = batch.filenames[i].find("_s_");
-    if (end != std::string::npos) ++labels_of[batch.filenames[i].substr(0, end)][batch.labels[i]];
+std::string doubt_of_names(const std::vector<std::string>& names,
+                           const std::vector<uint8_t>& labels) {
+  if (names.empty()) return "";
+  if (names.size() != labels.size()) return "has more or fewer names than images";
+  std::map<std::string, std::map<uint8_t, int64_t>> labels_of;  // name -> label -> images
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const size_t end = names[i].find("_s_");
+    if (end != std::string::npos) ++labels_of[names[i].substr(0, end)][labels[i]];
   }
   int64_t num_other = 0;
   for (const auto& [name, counts] : labels_of) {
@@ -94,26 +96,29 @@ std::string doubt_of_names(const CifarBatch& batch) {
     for (const auto& [label, count] : counts) all += count, most = std::max(most, count);
     num_other += all - most;
   }
-  if (100 * num_other <= static_cast<int64_t>(batch.labels.size())) return "";
+  if (100 * num_other <= static_cast<int64_t>(labels.size())) return "";
   return "has " + thousands(num_other) + " images with another label than others of their name";
 }
 
+// Texts that a pickle has under a name; empty if it has none. No input of a model depends on them.
+std::vector<std::string> texts_of(const PickledBatch& pickle, const char* key) {
+  return pickle.texts.value(key, std::vector<std::string>());
+}
+
+// A pickle is read by Python, which checks labels and shapes.
 RawBatch from_pickle(std::span<const std::byte> bytes, const std::string& name) {
-  const CifarBatch found = read_cifar_pickle(bytes, name);
-  RawBatch batch{.labels = {},
-                 .colours = found.colours.data(),
+  PickledBatch found = read_pickle_with_python(bytes, name);
+  RawBatch batch{.labels = found.texts.value("labels", std::vector<uint8_t>()),
                  .stride = kCifarColourBytes,
-                 .batch_label = found.batch_label,
-                 .doubt = doubt_of_names(found)};
-  for (const int64_t label : found.labels) {
-    if (label < 0 || label >= kCifarClasses) {
-      throw Error(
-          {.where = name,
-           .what = "label " + std::to_string(batch.labels.size()) + " is " + std::to_string(label),
-           .expected = "0 to 9"});
-    }
-    batch.labels.push_back(static_cast<uint8_t>(label));
+                 .batch_label = found.texts.value("batch_label", std::string()),
+                 .unpickled = std::move(found.data)};
+  if (batch.unpickled.size() != batch.labels.size() * kCifarColourBytes || batch.labels.empty()) {
+    throw Error({.where = name,
+                 .what = "holds no images",
+                 .expected = "data_batch_1 to 5 or test_batch of cifar-10-python.tar.gz"});
   }
+  batch.colours = batch.unpickled.data();
+  batch.doubt = doubt_of_names(texts_of(found, "filenames"), batch.labels);
   return batch;
 }
 
@@ -136,7 +141,8 @@ void judge_meta(std::string_view content, const std::string& name, Batches& batc
     read_lines(reader_of(content), name,
                [&](std::string_view line, int64_t, uint64_t) { names.emplace_back(line); });
   } else {
-    names = read_cifar_meta(std::as_bytes(std::span(content)), name);
+    names =
+        texts_of(read_pickle_with_python(std::as_bytes(std::span(content)), name), "label_names");
   }
   if (std::ranges::equal(names, kCifarClassNames)) return;
   batches.doubts.push_back(name + " names the classes " + quoted_list(names, kCifarClasses) +

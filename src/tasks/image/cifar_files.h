@@ -2,8 +2,8 @@
 //
 // Two layouts. Binary: data_batch_1.bin to data_batch_5.bin and test_batch.bin, records of 3073
 // bytes: the label, then 1024 red, 1024 green, 1024 blue values, row by row. Python: the same names
-// without ".bin", pickles (cifar_pickle.h). Both come as a folder or as a tar archive, which is
-// streamed: nothing is unpacked to disk.
+// without ".bin", pickles, which Python reads (data/python_reader.h). Both come as a folder or as a
+// tar archive, which is streamed: nothing is unpacked to disk.
 //
 // Gray values are those of TensorFlow's rgb_to_grayscale for 8-bit values, in float32: y = 0.2989
 // R/255 + 0.5870 G/255 + 0.1140 B/255, summed from left to right; floor(255.5 y).

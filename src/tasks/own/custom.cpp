@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "checks/byte_baseline.h"
 #include "checks/facts.h"
@@ -19,8 +19,8 @@
 #include "io/json.h"
 #include "io/progress.h"
 #include "tasks/own/centroid_baseline.h"
-#include "tasks/own/gathered.h"
 #include "tasks/own/own_checks.h"
+#include "tasks/own/own_import.h"
 #include "tasks/own/word_baseline.h"
 #include "tasks/split_checks.h"
 
@@ -28,16 +28,8 @@ namespace lra::tasks {
 namespace {
 
 constexpr int64_t kCustomVersion = 1;
-constexpr const char* kLabelsFile = "labels.json";  // names of the classes in their order
 
 ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
-
-// Bytes of a stored token.
-int64_t token_bytes_of(const CustomConfig& config) {
-  if (config.input == "values") return 4 * config.channels;
-  // Ids are one above the stored integers.
-  return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
-}
 
 class CustomTask : public Task {
  public:
@@ -55,7 +47,7 @@ class CustomTask : public Task {
                                 ValueInput{.channels = config_.channels, .stored_as_float = true})
                           : std::nullopt};
   }
-  int64_t token_bytes() const override { return token_bytes_of(config_); }
+  int64_t token_bytes() const override { return own_token_bytes(config_); }
   std::string data_name() const override { return config_.name; }
   void refuse_other_kind(const Dataset& dataset) const override;
   void refuse_other_settings(const Dataset& dataset) const override;
@@ -204,91 +196,9 @@ std::vector<std::string> CustomTask::doubts(const Dataset& dataset) const {
   return doubts;
 }
 
-template <typename T>
-void write_numbers(const GatheredExamples& data, const OwnExample& example, int32_t label,
-                   DatasetWriter& writer) {
-  std::vector<std::vector<T>> stored;
-  for (const OwnSequence& sequence : example.sequences) {
-    std::vector<T>& to = stored.emplace_back();
-    to.reserve(sequence.numbers.size());
-    for (const float number : sequence.numbers) {
-      if constexpr (std::is_same_v<T, uint32_t>) {
-        const bool is_value = data.config.input == "values";
-        to.push_back(is_value ? std::bit_cast<uint32_t>(number) : static_cast<uint32_t>(number));
-      } else {
-        to.push_back(static_cast<T>(number));
-      }
-    }
-  }
-  const std::vector<std::span<const T>> spans(stored.begin(), stored.end());
-  writer.add(label, std::span(spans));
-}
-
-void write_example(const GatheredExamples& data, const OwnExample& example, int64_t token_bytes,
-                   DatasetWriter& writer) {
-  const auto found = std::ranges::find(data.label_names, example.label);
-  const auto label = static_cast<int32_t>(found - data.label_names.begin());
-  if (data.config.input == "text") {
-    std::vector<std::span<const uint8_t>> texts;
-    for (const OwnSequence& sequence : example.sequences) {
-      texts.emplace_back(reinterpret_cast<const uint8_t*>(sequence.text.data()),
-                         sequence.text.size());
-    }
-    writer.add(label, std::span<const std::span<const uint8_t>>(texts));
-  } else if (token_bytes == 1) {
-    write_numbers<uint8_t>(data, example, label, writer);
-  } else if (token_bytes == 2) {
-    write_numbers<uint16_t>(data, example, label, writer);
-  } else {
-    write_numbers<uint32_t>(data, example, label, writer);
-  }
-}
-
-// Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
-std::string fact_of(const Json& content) {
-  constexpr size_t kMostBytes = 500;
-  const std::string text = json_text(content);
-  if (text.size() <= kMostBytes) return text;
-  return "hash " + to_hex(hash128(std::as_bytes(std::span(text))));
-}
-
-// The prefix of facts about the files in the manifest, apart from settings: "read_columns", ...
-constexpr const char* kReading = "read_";
-
 void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
                         Progress& progress) const {
-  CustomConfig wanted = config_;
-  wanted.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
-  const GatheredExamples data = gather_examples(sources, wanted, progress);
-  CustomConfig config = data.config;
-  const Json labels(data.label_names);
-  const Json scaling{{"mean", data.means}, {"deviation", data.deviations}};
-  config.labels = fact_of(labels);
-  if (!data.means.empty()) config.scaling = fact_of(scaling);
-  std::map<std::string, std::string> settings = manifest_settings(config);
-  for (const auto& [what, text] : data.reading) settings[kReading + what] = text;
-  Manifest manifest;
-  manifest.task = kCustomTask.name;
-  manifest.task_version = kCustomVersion;
-  manifest.source = "imported";
-  manifest.source_hash = data.source_hash;
-  manifest.num_towers = config.towers;
-  manifest.token_bytes = token_bytes_of(config);
-  manifest.token_offset = config.input == "values" ? 0 : 1;
-  manifest.settings = std::move(settings);
-  const int64_t token_bytes = manifest.token_bytes;
-  DatasetWriter writer(out, std::move(manifest), 0);
-  for (const char* split : {"train", "val", "test"}) {
-    writer.begin_split(split);
-    for (const size_t i : data.splits.at(split)) {
-      throw_if_stopped();
-      write_example(data, data.examples[i], token_bytes, writer);
-    }
-  }
-  for (const std::string& doubt : data.doubts) writer.add_note(std::string(kDoubtNote) + doubt);
-  writer.add_side_file(kLabelsFile, json_text(labels) + "\n");
-  if (!data.means.empty()) writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
-  writer.finish();
+  import_own_files(sources, out, config_, progress);
 }
 
 std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
@@ -359,14 +269,40 @@ std::string shape_text(const CustomConfig& config) {
          (config.input == "text" ? " bytes" : " positions") + channels;
 }
 
+// Rows of [name, ...] or [name, why]; older data has a text of its own.
+void add_rows(const std::string& what, const std::string& text, std::vector<checks::Fact>& facts) {
+  const Json rows = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!rows.is_array()) {
+    facts.push_back({.name = what, .value = text, .detail = ""});
+    return;
+  }
+  for (const Json& row : rows) {
+    std::string value;
+    for (size_t i = 1; i < row.size(); ++i) {
+      const std::string part = row[i].get<std::string>();
+      if (!part.empty()) value += (value.empty() ? "" : ", ") + part;
+    }
+    const std::string name = row.at(0).get<std::string>();
+    facts.push_back({.name = what == "columns" ? "column " + in_quotes(name) : what,
+                     .value = what == "columns" ? value : name + ": " + value,
+                     .detail = ""});
+  }
+}
+
 // Older data does not say all of it.
 std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts = {{.name = "input", .value = shape_text(config_), .detail = ""}};
-  for (const auto& [key, text] : dataset.manifest().settings) {
-    if (key.starts_with(kReading)) {
-      facts.push_back(
-          {.name = key.substr(std::string_view(kReading).size()), .value = text, .detail = ""});
-    }
+  const auto& settings = dataset.manifest().settings;
+  const auto read = [&](const std::string& what) {
+    const auto found = settings.find(kReading + what);
+    return found == settings.end() ? "" : found->second;
+  };
+  const std::string why = read("input");
+  std::vector<checks::Fact> facts = {
+      {.name = "input",
+       .value = shape_text(config_) + (why.empty() ? "" : " (" + why + ")"),
+       .detail = ""}};
+  for (const char* what : {"columns", "labels", "splits", "ignored"}) {
+    if (const std::string text = read(what); !text.empty()) add_rows(what, text, facts);
   }
   return facts;
 }
@@ -431,8 +367,11 @@ constinit const TaskSpec kCustomTask = {
     .settings_of = settings_of,
     .import_settings = CustomConfig::kImportSettings,
     .sources =
-        "files with one example per row: .jsonl, .csv, .tsv, .parquet; or .npz with the arrays x "
-        "and y; one file, or several with train, val or test in their names",
+        "files with one example per row: CSV, JSON, JSON Lines, Parquet, Feather, Arrow, NumPy, "
+        ".ts "
+        "or .arff; one file, or several with train, val or test in their names; or a folder of "
+        "such "
+        "files, or with a folder of texts, pictures or recordings for each class",
     .remote = nullptr,
 };
 

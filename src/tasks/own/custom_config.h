@@ -12,7 +12,7 @@
 namespace lra::tasks {
 
 struct CustomConfig {
-  std::string name, sequences, label, split;
+  std::string name, sequences, label, split, ignore;
   std::string input = "auto";
   bool standardize = true;
   int64_t split_seed = 0;
@@ -27,6 +27,7 @@ struct CustomConfig {
       "import: column with the sequences, or two as a,b; empty: usual names");
     f("label", label, "import: column with the labels; empty: label, class, y and the like");
     f("split", split, "import: column with train, val or test; empty: split, if there is one");
+    f("ignore", ignore, "import: columns to leave out, as a,b");
     f("input", input,
       "text: bytes; tokens: whole numbers; values: real numbers; auto: decided by the files",
       one_of({"auto", "text", "tokens", "values"}));
@@ -41,7 +42,7 @@ struct CustomConfig {
       at_least(0));
     f("classes", classes, "fact of the data: number of labels", between(2, kMaxClasses));
     f("towers", towers, "fact of the data: sequences per example", between(1, 2));
-    f("channels", channels, "fact of the data: values at each position", between(1, 256));
+    f("channels", channels, "fact of the data: values at each position", between(1, 4096));
     f("num_train", num_train, "fact of the data: examples for training", at_least(0));
     f("num_val", num_val, "fact of the data: examples for validation", at_least(0));
     f("num_test", num_test, "fact of the data: examples for the test", at_least(0));
@@ -50,8 +51,8 @@ struct CustomConfig {
       "fact of the data: mean and deviation of each channel, or a hash of many");
   }
 
-  static constexpr std::string_view kImportSettings[] = {"sequences", "label", "split",
-                                                         "standardize", "split_seed"};
+  static constexpr std::string_view kImportSettings[] = {"sequences", "label",       "split",
+                                                         "ignore",    "standardize", "split_seed"};
   static constexpr int64_t kMaxClasses = 10000, kMaxLength = int64_t{1} << 30;
 };
 

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "base/rng.h"
 #include "checks/equal_examples.h"
@@ -46,7 +47,7 @@ TEST_F(OwnData, StandardizedOtherwiseAnExampleIsStillTheSame) {
   const std::string rows = rows_of(60, [&](int i) {
     std::string values;
     for (int k = 0; k < 12; ++k) {
-      values += (k > 0 ? ", " : "") + std::to_string(1e4 + 0.001 * random.below(100000));
+      values += (k > 0 ? ", " : "") + std::to_string(10 + 0.001 * random.below(100000));
     }
     return "{\"values\": [" + values + "], \"label\": " + std::to_string(i % 2) + "}";
   });
@@ -192,7 +193,7 @@ TEST_F(OwnData, TextWithoutAHeaderIsReadWhereColumnsHaveNumbers) {
   const std::string rows = rows_of(
       30, [](int i) { return "example " + std::to_string(i) + "," + (i % 2 ? "yes" : "no"); });
   const std::string error = refused("a.csv", rows);
-  EXPECT_THAT(error, HasSubstr("a.csv:1: has no column of labels"));
+  EXPECT_THAT(error, HasSubstr("a.csv: has no column of labels"));
   EXPECT_THAT(error, HasSubstr("--set task.sequences=c0 --set task.label=c1"));
   const Dataset data = imported({file("a.csv", rows)}, "sequences = \"c0\"\nlabel = \"c1\"");
   EXPECT_EQ(data.split("train").size() + data.split("val").size() + data.split("test").size(), 30);
@@ -324,59 +325,21 @@ TEST_F(OwnData, OfAMistypedNameIsAnsweredWithTheNamesThereAre) {
               AllOf(HasSubstr("one of 'custom:own'"), HasSubstr("data import custom FILE")));
 }
 
-TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
+TEST_F(OwnData, MistakesAreNamedWithFileAndRow) {
   const std::string good = rows_of(20, text_row);
-  const auto line_21 = [&](const std::string& line) { return refused("a.jsonl", good + line); };
-  EXPECT_THAT(line_21("{"), HasSubstr("a.jsonl:21"));
-  EXPECT_THAT(line_21("[1]"), HasSubstr("a.jsonl:21: is an array or begins one"));
-  EXPECT_THAT(line_21("["), HasSubstr("a.jsonl:21: is an array or begins one"));
-  EXPECT_THAT(line_21(R"({"text": "x"})"), HasSubstr("has no field 'label'"));
-  EXPECT_THAT(line_21(R"({"text": "x", "label": 0.5})"), HasSubstr("the label is a number"));
-  EXPECT_THAT(line_21(R"({"text": "x", "label": null})"), HasSubstr("the label is null"));
-  EXPECT_THAT(line_21(R"({"text": "x", "label": ""})"), HasSubstr("the label is empty"));
-  EXPECT_THAT(line_21(R"({"text": "", "label": "no"})"), HasSubstr("a sequence is empty"));
-  EXPECT_THAT(line_21(R"({"text": [1], "label": "no"})"),
-              HasSubstr("a sequence is a list of numbers; expected text"));
-  EXPECT_THAT(line_21(R"({"text": ["a"], "label": "no"})"), HasSubstr("a list holds a string"));
-  EXPECT_THAT(line_21(R"({"text": [[1], [1, 2]], "label": "no"})"),
-              HasSubstr("different numbers of channels"));
-  const auto csv = [&](const std::string& rows) { return refused("a.csv", "text,label\n" + rows); };
-  EXPECT_THAT(csv("a,0\nb\n"), HasSubstr("a.csv:3: has 1 fields; expected 2"));
-  EXPECT_THAT(csv("\"a,0\n"), HasSubstr("a.csv:2: a quote is not closed"));
-  EXPECT_THAT(csv("\"a\"b,0\n"), HasSubstr("text follows a closing quote"));
-  EXPECT_THAT(refused("a.tsv", "label\ttext\n0\ta\n1\t\"b\n0\tc\n1\td\"\n"),
-              HasSubstr("a.tsv:3: the quote that opens here is closed 2 lines below"));
-  EXPECT_THAT(refused("a.csv", "a;b;label\n629;7;0\n3,202;8;1\n4,202;9;1\n"),
-              HasSubstr("a.csv:3: '3,202' has three digits behind its comma"));
-  EXPECT_THAT(refused("a.csv", "a;b;label\n629;7;0\n3.202;8;1\n4.202;9;1\n"),
-              HasSubstr("a.csv:3: '3.202' has three digits behind its point"));
-  EXPECT_THAT(refused("a.csv", "a,b,label\n0.629,7,0\n3.202,8,1\n4.202,9,1\n"),
-              testing::Not(HasSubstr("three digits")));
+  const auto row_21 = [&](const std::string& row) { return refused("a.jsonl", good + row + "\n"); };
+  EXPECT_THAT(row_21("{"), HasSubstr("a.jsonl row 21: is not JSON"));
+  EXPECT_THAT(row_21(R"({"text": "x"})"), HasSubstr("a.jsonl row 21: the label is missing"));
+  EXPECT_THAT(row_21(R"({"text": "", "label": "no"})"), HasSubstr("row 21: a sequence is empty"));
+  EXPECT_THAT(refused("a.csv", "text,label\na,0\nb\n"), HasSubstr("Expected 2 columns, got 1"));
   EXPECT_THAT(refused("a.csv", "text,label\na,0\n", "sequences = \"label\"\nlabel = \"label\""),
-              HasSubstr("a.csv:1: column 'label' is named twice"));
-  EXPECT_THAT(csv("a\"b,0\n"), HasSubstr("a quote stands within a field"));
-  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,x,0\n"), HasSubstr("column 't1' holds no number"));
-  EXPECT_THAT(
-      refused("a.csv", "t0,t1,note,label\n1,2,new,0\n3,4,,1\n"),
-      HasSubstr("column 'note' holds no number in the first row, and no column has the name "
-                "of sequences"));
-  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,2,0\n3,x,1\n"), HasSubstr("'x' is not a number"));
-  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,nan,0\n"), HasSubstr("NaN"));
-  EXPECT_THAT(refused("a.csv", std::string("text,label\n\xFF,0\n")), HasSubstr("not UTF-8"));
-  EXPECT_THAT(refused("a.csv", ""), HasSubstr("is empty"));
-  EXPECT_THAT(refused("a.txt", "x"), HasSubstr("unknown ending"));
-  EXPECT_THAT(refused("a.npz", "x"), HasSubstr("is not an .npz file"));
-}
-
-TEST_F(OwnData, ColumnsOfUsualNamesBesideTheNamedOnesAreIgnored) {
-  const std::string rows = "text,sentiment,label\n" + rows_of(20, [](int i) {
-                             return "film " + std::to_string(i) + "," + (i % 2 ? "good" : "bad") +
-                                    "," + std::to_string(i % 3);
-                           });
-  const Dataset data =
-      imported({file("train.csv", rows), file("test.csv", "text,sentiment,label\nmore,bad,1\n")},
-               "label = \"sentiment\"");
-  EXPECT_EQ(read(data, "ignored"), "'label'");
+              HasSubstr("a.csv: column 'label' is named twice"));
+  EXPECT_THAT(refused("a.jsonl", good, "label = \"tag\""), HasSubstr("has no column 'tag'"));
+  EXPECT_THAT(refused("a.dat", "x"), HasSubstr("unknown ending, and its bytes are text"));
+  EXPECT_FALSE(std::filesystem::exists(root_.path("own"))) << "a refused import leaves nothing";
+  for (const auto& entry : std::filesystem::directory_iterator(root_.path(""))) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".lra-import")) << entry.path();
+  }
 }
 
 TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
@@ -389,24 +352,55 @@ TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
         imported(
             {file("train.jsonl", good), file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
       }),
-      HasSubstr("test.jsonl:1: has the label 'Yes', which train does not have; expected one of "
+      HasSubstr("test.jsonl row 1: has the label 'Yes', which train does not have; expected one of "
                 "'no' and 'yes'; write labels the same way"));
-  EXPECT_THAT(refused("a.jsonl", good + rows_of(40,
-                                                [](int i) {
-                                                  return R"({"text": "x", "label": "c)" +
-                                                         std::to_string(i) + "\"}";
-                                                })),
-              HasSubstr("to draw other splits add --set task.split_seed=1"))
-      << "forty classes of one example";
-  EXPECT_THAT(error_of([&] {
-                imported({file("train.jsonl", good), file("b.jsonl", good)});
-              }),
-              HasSubstr("does not say which split"));
-  EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "label": 0, "split": "extra"})"),
-              HasSubstr("the split is 'extra'; expected train, val or test"));
-  EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "tokens": [1], "label": 0})"),
-              HasSubstr("--set task.sequences=NAME"));
-  EXPECT_THAT(refused("a.jsonl", good, "label = \"tag\""), HasSubstr("has no column 'tag'"));
+}
+
+TEST_F(OwnData, DrawnSplitsLeaveEveryClassInTrain) {
+  const auto of_class = [](int i) {
+    return R"({"text": "t)" + std::to_string(i) + R"(", "label": "c)" + std::to_string(i % 18) +
+           "\"}";
+  };
+  const std::string test =
+      file("test.jsonl", rows_of(40, [&](int i) { return of_class(1000 + 10 + i); }));
+  const Dataset pairs = imported({file("train.jsonl", rows_of(36, of_class)), test});
+  const auto trained = [&](const Dataset& data) {
+    std::set<int32_t> labels;
+    for (int64_t i = 0; i < data.split("train").size(); ++i) {
+      labels.insert(data.split("train").label(i));
+    }
+    return labels.size();
+  };
+  EXPECT_EQ(pairs.split("val").size(), 3);
+  EXPECT_EQ(trained(pairs), 18U);
+  const std::string single = error_of([&] {
+    imported({file("train.jsonl", rows_of(18, of_class)), test});
+  });
+  EXPECT_THAT(single, HasSubstr("split val: cannot be drawn: train has a single example of each"));
+  // Nine of ten in one class: the other keeps its share of val.
+  const auto uneven = [](int i) {
+    return R"({"text": "t)" + std::to_string(i) + R"(", "label": ")" + (i % 10 ? "a" : "b") + "\"}";
+  };
+  const Dataset data = imported({file("all.jsonl", rows_of(200, uneven))});
+  for (const char* name : {"val", "test"}) {
+    int64_t rare = 0;
+    for (int64_t i = 0; i < data.split(name).size(); ++i) rare += data.split(name).label(i);
+    EXPECT_EQ(rare, 2) << name;
+  }
+}
+
+TEST_F(OwnData, OfAThousandChannelsIsRead) {
+  const auto row = [](int i) {
+    std::string values;
+    for (int c = 0; c < 1000; ++c) {
+      values += (c ? "," : "") + std::to_string((i * i * 31 + c * (i + 3)) % 1009) + ".5";
+    }
+    return "{\"x\": [[" + values + "], [" + values + "]], \"label\": " + std::to_string(i % 2) +
+           "}";
+  };
+  const Dataset data = imported({file("all.jsonl", rows_of(40, row))});
+  EXPECT_EQ(task_->shape().values.value().channels, 1000);
+  EXPECT_EQ(data.split("train").words_per_token(), 1000);
 }
 
 TEST_F(OwnData, AColumnNamesTheSplit) {

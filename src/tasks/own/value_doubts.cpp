@@ -9,7 +9,6 @@
 #include "data/drawn_examples.h"
 #include "data/scaling.h"
 #include "tasks/own/channel_shift.h"
-#include "tasks/own/examples.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {

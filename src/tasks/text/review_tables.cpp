@@ -5,12 +5,11 @@
 #include <memory>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/permutation.h"
 #include "base/quoted.h"
 #include "base/rng.h"
-#include "data/text_lines.h"
-#include "io/progress.h"
-#include "tasks/own/tables.h"
+#include "data/python_reader.h"
 #include "tasks/text/review_archive.h"
 
 namespace lra::tasks {
@@ -19,13 +18,18 @@ namespace {
 constexpr std::array<std::array<std::string_view, 3>, 2> kReviewLabelNames = {
     {{"0", "neg", "negative"}, {"1", "pos", "positive"}}};
 
+[[noreturn]] void refuse_table(const std::string& where, const std::string& what,
+                               const std::string& expected) {
+  throw Error({.where = where, .what = what, .expected = expected});
+}
+
 int review_label(const std::string& label, const std::string& where) {
   for (size_t i = 0; i < 2; ++i) {
     const auto& names = kReviewLabelNames.at(i);
     if (std::ranges::find(names, label) != names.end()) return static_cast<int>(i);
   }
-  refuse_data(where, "the label is " + in_quotes(label), "0, neg or negative; 1, pos or positive",
-              "leave out files of reviews without a label");
+  refuse_table(where, "the label is " + in_quotes(label),
+               "0, neg or negative; 1, pos or positive; files without labels are left out");
 }
 
 // Puts every second review into the test.
@@ -46,35 +50,36 @@ void number_reviews(std::vector<Review>& reviews) {
 
 }  // namespace
 
-ReviewTables open_review_tables(const std::vector<std::string>& sources, Progress& progress) {
+ReviewTables open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
+                                Progress& progress) {
+  const OwnExamples read = read_with_python({.files = sources, .input = "text"}, scratch, progress);
+  const OwnReading& reading = read.reading;
+  if (reading.num_sequences != 1) {
+    refuse_table(quoted_list(sources), "holds pairs of texts", "a text in each row");
+  }
+  std::vector<int> labels;
+  for (size_t i = 0; i < reading.labels.size(); ++i) {
+    labels.push_back(review_label(reading.labels[i], reading.first[i]));
+  }
   auto found = std::make_shared<std::vector<Review>>();
-  ReviewTables tables;
-  bool has_splits = false;
-  Schema schema({});
-  for (const std::string& source : sources) {
-    const std::string of_file = sources.size() > 1 ? split_of_file(source) : "";
-    read_table(source, schema, [&](const std::string& where, OwnExample&& example) {
-      const std::string split =
-          example.split.empty() ? of_file : split_of_name(std::move(example.split));
-      if (split == "val" || (split.empty() && (sources.size() > 1 || has_splits))) {
-        refuse_data(where, "is not a split of the task", "train or test",
-                    "in a column split, or in the file names");
+  ReviewTables tables{.reviews = {}, .drawn_split = true};
+  read.frames.for_each([&](const Frame& frame) {
+    for (int64_t i = 0; i < frame.size(); ++i) {
+      const FrameSplit split = frame.split(i);
+      if (split == FrameSplit::kVal) {
+        refuse_table(quoted_list(sources), "has a split for validation", "train and test alone");
       }
-      has_splits = has_splits || !split.empty();
-      if (example.sequences.size() != 1 || example.sequences[0].channels != 0) {
-        refuse_data(where, "is not a review", "a text");
+      tables.drawn_split = tables.drawn_split && split == FrameSplit::kNone;
+      const std::span<const uint8_t> text = frame.text(0, i);
+      if (text.size() > kMaxReviewBytes) {
+        refuse_table(quoted_list(sources), "holds a text of over 1 MiB", "reviews");
       }
       Review& review = found->emplace_back();
-      review.key = {.split = split == "test", .label = review_label(example.label, where)};
-      review.text = document_text(example.sequences[0].text, where);
-      if (review.text.size() > kMaxReviewBytes) {
-        refuse_data(where, "has over 1 MiB", "the text of a review");
-      }
-      progress.update();
-    });
-  }
-  schema.refuse_unread_splits();
-  tables.drawn_split = !has_splits;
+      review.key = {.split = split == FrameSplit::kTest,
+                    .label = labels.at(static_cast<size_t>(frame.label(i)))};
+      review.text.assign(text.begin(), text.end());
+    }
+  });
   if (tables.drawn_split) draw_test(*found);
   number_reviews(*found);
   for (const Review& review : *found) {

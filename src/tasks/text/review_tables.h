@@ -1,5 +1,4 @@
-// The reviews as the community shares them besides: a table with a row for each, in CSV, JSON Lines
-// or Parquet.
+// The reviews as the community shares them besides: a table with a row for each.
 #pragma once
 
 #include <string>
@@ -14,11 +13,11 @@ struct ReviewTables {
   bool drawn_split = false;  // the tables do not say which reviews are the test's
 };
 
-// Reads tables with the columns text or review, and label or sentiment: 0 and 1, neg and pos, or
-// negative and positive. Reviews are numbered in order and have the rating 0, unknown. The split is
-// named by a column `split` or by the names of several files. A single table without either has its
-// test drawn: every second review of a keyed permutation, the same in every run. Throws lra::Error
-// that names file and line.
-ReviewTables open_review_tables(const std::vector<std::string>& sources, Progress& progress);
+// Reads tables and folders of tables (data/python_reader.h) whose labels are 0 and 1, neg and pos,
+// or negative and positive. Reviews are numbered in order and have the rating 0, unknown. A single
+// table without splits has its test drawn: every second review of a keyed permutation, the same in
+// every run. `scratch` is a folder for temporary files. Throws lra::Error that names file and row.
+ReviewTables open_review_tables(const std::vector<std::string>& sources,
+                                const std::string& scratch, Progress& progress);
 
 }  // namespace lra::tasks

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "data/test_fixtures.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
@@ -63,13 +65,26 @@ TEST_F(ReviewTable, OfOneFileHasItsTestDrawnAndSaysSo) {
   EXPECT_EQ(imported({all}, "again").hash(), data.hash());
 }
 
+TEST_F(ReviewTable, OfAFolderIsThatOfItsTables) {
+  std::filesystem::create_directories(root_.path("imdb/plain_text"));
+  (void)file("imdb/README.md", "---\n");
+  (void)file("imdb/plain_text/train.csv", "text,label\n" + rows(30, "0", "1"));
+  (void)file("imdb/plain_text/test.csv", "text,label\n" + rows(20, "0", "1"));
+  (void)file("imdb/plain_text/unsupervised.csv", "text,label\nnot rated,-1\n");
+  const Dataset data = imported({root_.path("imdb")}, "data");
+  EXPECT_EQ(data.split("train").size(), 60);
+  EXPECT_EQ(data.split("test").size(), 40);
+}
+
 TEST_F(ReviewTable, OddRowsAreRefused) {
   const auto refused = [&](const std::string& content) {
     return error_of([&] { imported({file("a.csv", content)}, "data"); });
   };
-  EXPECT_THAT(refused("text,label\na,-1\n"), HasSubstr("a.csv:2: the label is '-1'"));
-  EXPECT_THAT(refused("text,label,split\na,1,val\n"), HasSubstr("train or test"));
-  EXPECT_THAT(refused("text,label,split\na,1,train\nb,0,\n"), HasSubstr("a.csv:3"));
+  EXPECT_THAT(refused("text,label\na,-1\n"), HasSubstr("a.csv row 1: the label is '-1'"));
+  EXPECT_THAT(refused("text,label,split\na,1,val\n"),
+              HasSubstr("has a split for validation; expected train and test alone"));
+  EXPECT_THAT(refused("text,label,split\na,1,train\nb,0,\n"),
+              HasSubstr("a.csv row 2: the split is ''"));
   EXPECT_THAT(error_of([&] { imported({root_.path("none.csv")}, "data"); }), HasSubstr("none.csv"));
 }
 

@@ -28,7 +28,6 @@
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "tasks/data_doubts.h"
-#include "tasks/own/tables.h"
 #include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
 
@@ -124,17 +123,25 @@ std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t fi
   return texts;
 }
 
+bool is_archive(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return !is_folder(path) && (name.find(".tar") != std::string::npos || name.ends_with(".tgz"));
+}
+
 void TextTask::import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const {
-  const bool are_tables = std::ranges::all_of(
-      sources, [](const std::string& source) { return !is_folder(source) && is_table(source); });
+  const bool are_tables = std::ranges::none_of(sources, [&](const std::string& source) {
+    return is_archive(source) || !find_copies(source).empty();
+  });
   if (sources.size() != 1 && !are_tables) {
     throw Error({.where = "lra data import text",
                  .what = std::to_string(sources.size()) + " sources",
                  .expected = "one: the folder aclImdb or aclImdb_v1.tar.gz; or tables"});
   }
+  const std::string scratch = folder_of(without_trailing_slash(out));
+  make_folder(scratch);
   const ReviewTables tables = are_tables
-                                  ? open_review_tables(sources, progress)
+                                  ? open_review_tables(sources, scratch, progress)
                                   : ReviewTables{.reviews = open_reviews(sources[0], progress)};
   const Reviews& reviews = tables.reviews;
   Manifest manifest;

@@ -1,0 +1,386 @@
+#include "tasks/own/own_import.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "data/new_folder.h"
+#include "data/python_reader.h"
+#include "data/scaling.h"
+#include "io/atomic_file.h"
+#include "io/input_file.h"
+#include "io/progress.h"
+#include "tasks/own/class_names.h"
+#include "tasks/own/drawn_split.h"
+#include "tasks/split_checks.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr std::array<const char*, 4> kSplitNames = {"", "train", "val", "test"};
+constexpr const char* kTaskName = "custom";
+
+const char* name_of(FrameSplit split) { return kSplitNames.at(static_cast<size_t>(split)); }
+
+// Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
+std::string fact_of(const Json& content) {
+  constexpr size_t kMaxBytes = 500;
+  const std::string text = json_text(content);
+  if (text.size() <= kMaxBytes) return text;
+  return "hash " + to_hex(hash128(std::as_bytes(std::span(text))));
+}
+
+// Hashes the bytes of each file, in order, a block at a time.
+std::string hash_of_files(const std::vector<std::string>& files) {
+  constexpr size_t kBlockBytes = size_t{4} << 20;
+  std::vector<char> block(kBlockBytes);
+  Hasher all;
+  for (const std::string& path : files) {
+    const InputFile file(path);
+    Hasher hasher;
+    for (uint64_t offset = 0;;) {
+      const size_t count = file.read_at(offset, block.data(), block.size());
+      hasher.append(std::string_view(block.data(), count));
+      offset += count;
+      if (count < block.size()) break;
+    }
+    all.append(to_hex(hasher.digest()) + "\n");
+  }
+  return to_hex(all.digest());
+}
+
+class OwnImport {
+ public:
+  OwnImport(const CustomConfig& config, OwnExamples data)
+      : config_(config), reading_(std::move(data.reading)), frames_(std::move(data.frames)) {}
+
+  void run(const std::string& out);
+
+ private:
+  void read_tables();
+  void name_labels();
+  void draw_missing_splits();
+  void refuse_untrained_labels() const;
+  void state_facts();
+  void standardize();
+  void note_shared_groups(DatasetWriter& writer) const;
+  Manifest manifest() const;
+  void write(DatasetWriter& writer) const;
+  void write_example(const Frame& frame, int64_t example, int32_t label,
+                     DatasetWriter& writer) const;
+  template <typename T>
+  void write_ids(const Frame& frame, int64_t example, int32_t label, DatasetWriter& writer) const;
+  int64_t count_of(FrameSplit split) const { return std::ranges::count(splits_, split); }
+  // Calls visit(frame, example, place among all) for the examples of a split.
+  template <typename Visit>
+  void for_each_of(FrameSplit split, const Visit& visit) const;
+
+  CustomConfig config_;
+  OwnReading reading_;
+  FrameFile frames_;
+  std::vector<int32_t> labels_;  // of each example, in the order of the names
+  std::vector<FrameSplit> splits_;
+  std::string drawn_;  // what is said about drawn splits
+  std::vector<double> means_, deviations_;
+};
+
+void OwnImport::read_tables() {
+  labels_.reserve(static_cast<size_t>(reading_.num_examples));
+  splits_.reserve(static_cast<size_t>(reading_.num_examples));
+  frames_.for_each_table([&](const Frame& frame) {
+    for (int64_t i = 0; i < frame.size(); ++i) {
+      LRA_CHECK(frame.label(i) < static_cast<int32_t>(reading_.labels.size()));
+      labels_.push_back(frame.label(i));
+      const FrameSplit split = frame.split(i);
+      splits_.push_back(split == FrameSplit::kNone ? FrameSplit::kTrain : split);
+    }
+  });
+}
+
+// Renumbers the labels, which the reader numbers as it sees them.
+void OwnImport::name_labels() {
+  const std::vector<std::string> sorted =
+      sorted_class_names({reading_.labels.begin(), reading_.labels.end()});
+  std::vector<int32_t> places;
+  std::vector<std::string> first(sorted.size());
+  for (size_t i = 0; i < reading_.labels.size(); ++i) {
+    const auto place = std::ranges::find(sorted, reading_.labels[i]) - sorted.begin();
+    places.push_back(static_cast<int32_t>(place));
+    first.at(static_cast<size_t>(place)) = reading_.first.at(i);
+  }
+  for (int32_t& label : labels_) label = places.at(static_cast<size_t>(label));
+  reading_.labels = sorted;
+  reading_.first = first;
+}
+
+void OwnImport::draw_missing_splits() {
+  constexpr int64_t kFewestToDraw = 10, kDrawnPart = 10;
+  const int64_t num_train = count_of(FrameSplit::kTrain);
+  const bool lacks_val = count_of(FrameSplit::kVal) == 0;
+  const bool lacks_test = count_of(FrameSplit::kTest) == 0;
+  if (num_train == 0) {
+    throw Error({.where = "split train",
+                 .what = "has no example",
+                 .expected = "examples to train on",
+                 .advice = "name a file train..., or write train in the column split"});
+  }
+  if (num_train < kFewestToDraw && (lacks_val || lacks_test)) {
+    throw Error({.where = "split train",
+                 .what = "has " + std::to_string(num_train) + " examples",
+                 .expected = std::to_string(kFewestToDraw) + " or more to draw other splits from",
+                 .advice = "name files train, val and test, or add a column split"});
+  }
+  for (const FrameSplit split : {FrameSplit::kVal, FrameSplit::kTest}) {
+    if (split == FrameSplit::kVal ? !lacks_val : !lacks_test) continue;
+    draw_split(labels_, split, static_cast<size_t>(std::max<int64_t>(1, num_train / kDrawnPart)),
+               static_cast<uint64_t>(config_.split_seed), splits_);
+    if (count_of(split) == 0) {
+      throw Error({.where = "split " + std::string(name_of(split)),
+                   .what = "cannot be drawn: train has a single example of each class",
+                   .expected = "two or more of a class",
+                   .advice = "add a split " + std::string(name_of(split)) + " to the files"});
+    }
+    drawn_ += (drawn_.empty() ? "" : "; ") + std::string(name_of(split)) +
+              " was drawn from train by class, with task.split_seed=" +
+              std::to_string(config_.split_seed);
+  }
+}
+
+void OwnImport::refuse_untrained_labels() const {
+  std::vector<bool> is_trained(reading_.labels.size());
+  for (size_t i = 0; i < labels_.size(); ++i) {
+    if (splits_[i] == FrameSplit::kTrain) is_trained.at(static_cast<size_t>(labels_[i])) = true;
+  }
+  const auto missing = std::ranges::find(is_trained, false);
+  if (missing == is_trained.end()) return;
+  const auto label = static_cast<size_t>(missing - is_trained.begin());
+  std::vector<std::string> trained;
+  for (size_t c = 0; c < is_trained.size(); ++c) {
+    if (is_trained[c]) trained.push_back(reading_.labels[c]);
+  }
+  throw Error(
+      {.where = reading_.first[label],
+       .what = "has the label " + in_quotes(reading_.labels[label]) + ", which train does not have",
+       .expected = "one of " + quoted_list(trained),
+       .advice = "write labels the same way in all files, or leave out those not in train"});
+}
+
+void OwnImport::state_facts() {
+  config_.input = reading_.input;
+  config_.channels = reading_.channels;
+  config_.towers = reading_.num_sequences;
+  config_.shortest = reading_.shortest;
+  config_.longest = config_.length = reading_.longest;
+  // 0 is padding.
+  config_.vocabulary = config_.input == "text"     ? 257
+                       : config_.input == "tokens" ? reading_.largest + 2
+                                                   : 0;
+  config_.classes = static_cast<int64_t>(reading_.labels.size());
+  config_.num_train = count_of(FrameSplit::kTrain);
+  config_.num_val = count_of(FrameSplit::kVal);
+  config_.num_test = count_of(FrameSplit::kTest);
+  config_.labels = fact_of(Json(reading_.labels));
+}
+
+template <typename Visit>
+void OwnImport::for_each_of(FrameSplit split, const Visit& visit) const {
+  size_t begin = 0, next = 0;  // places of the present frame
+  const auto is_wanted = [&](const Frame& frame) {
+    begin = next;
+    next += static_cast<size_t>(frame.size());
+    const auto first = splits_.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::find(first, first + frame.size(), split) != first + frame.size();
+  };
+  frames_.for_each_wanted(is_wanted, [&](const Frame& frame) {
+    for (int64_t i = 0; i < frame.size(); ++i) {
+      const size_t place = begin + static_cast<size_t>(i);
+      if (splits_[place] == split) visit(frame, i, place);
+    }
+  });
+}
+
+void OwnImport::standardize() {
+  const auto channels = static_cast<size_t>(config_.channels);
+  std::vector<double> sums(channels), squares(channels), numbers;
+  const auto visit = [&](const auto& act) {
+    for_each_of(FrameSplit::kTrain, [&](const Frame& frame, int64_t example, size_t) {
+      for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
+        numbers.clear();
+        frame.append_numbers(sequence, example, numbers);
+        for (size_t k = 0; k < numbers.size(); k += channels) act(numbers.data() + k);
+      }
+    });
+  };
+  double count = 0;
+  visit([&](const double* position) {
+    ++count;
+    for (size_t c = 0; c < channels; ++c) sums[c] += position[c];
+  });
+  for (const double sum : sums) means_.push_back(sum / count);
+  visit([&](const double* position) {
+    for (size_t c = 0; c < channels; ++c) {
+      const double difference = position[c] - means_[c];
+      squares[c] += difference * difference;
+    }
+  });
+  for (const double square : squares) {
+    const double deviation = std::sqrt(square / count);
+    deviations_.push_back(deviation > 0 ? deviation : 1);  // a channel that never varies
+  }
+  config_.scaling = fact_of({{"mean", means_}, {"deviation", deviations_}});
+}
+
+template <typename T>
+void OwnImport::write_ids(const Frame& frame, int64_t example, int32_t label,
+                          DatasetWriter& writer) const {
+  std::array<std::vector<T>, 2> stored;
+  std::vector<std::span<const T>> spans;
+  for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
+    std::vector<T>& ids = stored.at(static_cast<size_t>(sequence));
+    frame.append_numbers(sequence, example, ids);
+    spans.emplace_back(ids);
+  }
+  writer.add(label, std::span(std::as_const(spans)));
+}
+
+void OwnImport::write_example(const Frame& frame, int64_t example, int32_t label,
+                              DatasetWriter& writer) const {
+  const int64_t token_bytes = own_token_bytes(config_);
+  if (config_.input == "text") {
+    std::vector<std::span<const uint8_t>> texts;
+    for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
+      texts.push_back(frame.text(sequence, example));
+    }
+    writer.add(label, std::span(std::as_const(texts)));
+    return;
+  }
+  if (config_.input == "tokens") {
+    if (token_bytes == 1) return write_ids<uint8_t>(frame, example, label, writer);
+    if (token_bytes == 2) return write_ids<uint16_t>(frame, example, label, writer);
+    return write_ids<uint32_t>(frame, example, label, writer);
+  }
+  const auto channels = static_cast<size_t>(config_.channels);
+  std::vector<double> numbers;
+  std::array<std::vector<uint32_t>, 2> stored;
+  std::vector<std::span<const uint32_t>> spans;
+  for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
+    numbers.clear();
+    frame.append_numbers(sequence, example, numbers);
+    std::vector<uint32_t>& words = stored.at(static_cast<size_t>(sequence));
+    words.resize(numbers.size());
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      const size_t c = k % channels;
+      const double value = means_.empty() ? numbers[k] : (numbers[k] - means_[c]) / deviations_[c];
+      words[k] = std::bit_cast<uint32_t>(static_cast<float>(value));
+    }
+    spans.emplace_back(words);
+  }
+  writer.add(label, std::span(std::as_const(spans)));
+}
+
+void OwnImport::write(DatasetWriter& writer) const {
+  for (const FrameSplit split : {FrameSplit::kTrain, FrameSplit::kVal, FrameSplit::kTest}) {
+    writer.begin_split(name_of(split));
+    for_each_of(split, [&](const Frame& frame, int64_t example, size_t place) {
+      write_example(frame, example, labels_[place], writer);
+    });
+  }
+}
+
+Manifest OwnImport::manifest() const {
+  Manifest manifest;
+  manifest.task = kTaskName;
+  manifest.task_version = 1;
+  manifest.source = "imported";
+  manifest.source_hash = hash_of_files(reading_.files);
+  manifest.num_towers = config_.towers;
+  manifest.token_bytes = own_token_bytes(config_);
+  manifest.token_offset = config_.input == "values" ? 0 : 1;
+  manifest.settings = manifest_settings(config_);
+  const std::string named = reading_.named_by.empty() ? "" : "named by the " + reading_.named_by;
+  const std::string both = named.empty() || drawn_.empty() ? "" : "; ";
+  manifest.settings[std::string(kReading) + "splits"] = named + both + drawn_;
+  manifest.settings[std::string(kReading) + "input"] = reading_.why;
+  manifest.settings[std::string(kReading) + "columns"] = json_text(reading_.columns);
+  manifest.settings[std::string(kReading) + "ignored"] = json_text(reading_.ignored);
+  return manifest;
+}
+
+// Examples of one patient or recording are alike: those of the test were seen if others are in
+// train.
+void OwnImport::note_shared_groups(DatasetWriter& writer) const {
+  for (size_t g = 0; g < reading_.groups.size(); ++g) {
+    std::unordered_set<uint64_t> trained;
+    int64_t num_shared = 0;
+    size_t place = 0;
+    const auto visit = [&](FrameSplit split, const auto& act) {
+      place = 0;
+      frames_.for_each_table([&](const Frame& frame) {
+        for (int64_t i = 0; i < frame.size(); ++i, ++place) {
+          if (splits_[place] == split) act(frame.group(static_cast<int64_t>(g), i));
+        }
+      });
+    };
+    visit(FrameSplit::kTrain, [&](uint64_t value) { trained.insert(value); });
+    if (static_cast<int64_t>(trained.size()) == config_.num_train) continue;  // a value for each
+    visit(FrameSplit::kTest, [&](uint64_t value) { num_shared += trained.contains(value); });
+    if (num_shared == 0) continue;
+    writer.add_note(std::string(kDoubtNote) + "column " + in_quotes(reading_.groups[g]) + ": " +
+                    thousands(num_shared) + " of the " + thousands(config_.num_test) +
+                    " test examples have a value there that training examples have; if they "
+                    "belong together, keep them in one split, with a column split");
+  }
+}
+
+void OwnImport::run(const std::string& out) {
+  read_tables();
+  name_labels();
+  draw_missing_splits();
+  refuse_untrained_labels();
+  state_facts();
+  if (config_.input == "values" && config_.standardize) standardize();
+  DatasetWriter writer(out, manifest(), 0);
+  write(writer);
+  note_shared_groups(writer);
+  writer.add_side_file(kLabelsFile, json_text(Json(reading_.labels)) + "\n");
+  if (!means_.empty()) {
+    const Json scaling{{"mean", means_}, {"deviation", deviations_}};
+    writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
+  }
+  writer.finish();
+}
+
+}  // namespace
+
+int64_t own_token_bytes(const CustomConfig& config) {
+  if (config.input == "values") return 4 * config.channels;
+  // Ids are one above the stored integers.
+  return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
+}
+
+void import_own_files(const std::vector<std::string>& files, const std::string& out,
+                      const CustomConfig& config, Progress& progress) {
+  CustomConfig named = config;
+  named.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
+  const std::string parent = folder_of(without_trailing_slash(out));
+  make_folder(parent);
+  OwnImport(named, read_with_python({.files = files,
+                                     .label = config.label,
+                                     .split = config.split,
+                                     .sequences = config.sequences,
+                                     .ignore = config.ignore,
+                                     .input = config.input},
+                                    parent, progress))
+      .run(out);
+}
+
+}  // namespace lra::tasks
