@@ -1,8 +1,8 @@
 // Devices other than the CPU compute behind the program's back.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <ATen/DeviceAccelerator.h>
+#include <c10/core/Device.h>
 
 namespace lra::analysis {
 
@@ -10,7 +10,7 @@ namespace lra::analysis {
 // never has any queued.
 inline void wait_for(at::Device device) {
   if (device.is_cpu()) return;
-  c10::impl::getDeviceGuardImpl(device.type())->synchronizeDevice(device.index());
+  at::accelerator::synchronizeDevice(device.index());
 }
 
 }  // namespace lra::analysis

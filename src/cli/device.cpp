@@ -2,7 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/cuda.h>
 
 #include <algorithm>
 #include <charconv>
@@ -34,8 +34,6 @@ std::optional<int> number_of(const std::string& text) {
   if (code != std::errc() || stop != end || number < 0) return {};
   return number;
 }
-
-int count_gpus() { return at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0; }
 
 bool has_gpu_kernels() {
   const auto op = c10::Dispatcher::singleton().findSchema({"lra::attention_forward", ""});
@@ -72,7 +70,7 @@ at::Device find_device(const std::string& text) {
   if (text == "cpu") return at::kCPU;
   const auto number = number_of(text);
   if (text != kCuda && !number) refuse_device(text, "is not a device", "cpu, cuda or cuda:N", "");
-  const int count = count_gpus();
+  const int count = torch::cuda::device_count();
   if (count == 0) {
     refuse_device(text, "there is no GPU here, or LibTorch was built without CUDA",
                   "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
@@ -109,7 +107,7 @@ std::string device_title(at::Device device) {
 }
 
 std::string gpus_found() {
-  const int count = count_gpus();
+  const int count = torch::cuda::device_count();
   if (count == 0) return "none";
   const std::string model = gpu_model();
   return std::to_string(count) + " x " + (model.empty() ? "NVIDIA" : model) +

@@ -45,11 +45,17 @@ class FittedHelp : public CLI::Formatter {
     return broken_text(CLI::Formatter::make_option_desc(option), right_column());
   }
   std::string make_subcommand(const CLI::App* command) const override {
-    std::ostringstream out;
-    CLI::detail::format_help(out, command->get_display_name(true),
-                             broken_text(command->get_description(), right_column()),
-                             column_width_);
-    return out.str();
+    const std::string next_line = "\n" + std::string(column_width_, ' ');
+    std::string text = "  " + command->get_display_name(true);
+    if (text.size() < column_width_) {
+      text.resize(column_width_, ' ');
+    } else {
+      text += next_line;
+    }
+    for (const char c : broken_text(command->get_description(), right_column())) {
+      text += c == '\n' ? next_line : std::string(1, c);
+    }
+    return text + "\n";
   }
 
  private:

@@ -49,8 +49,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception& problem) override {
+  bool parse_error(size_t position, const std::string&, const Json::exception& problem) override {
     // The library's messages begin with "[json.exception.parse_error.101] ".
     const std::string text = problem.what();
     const size_t end = text.find("] ");

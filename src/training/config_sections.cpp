@@ -28,13 +28,14 @@ std::string section_advice(const std::string& key, const ConfigValue& value,
 
 }  // namespace
 
-const ConfigTable& section(const ConfigTable& table, const std::string& name) {
+const ConfigTable& section(const ConfigTable& table, std::string_view name) {
   static const ConfigTable empty;
   const ConfigValue* found = table.find(name);
   if (!found) return empty;
   if (!found->as_table()) {
-    throw Error(
-        {.where = found->where, .what = name + " is not a table", .expected = "[" + name + "]"});
+    throw Error({.where = found->where,
+                 .what = std::string(name) + " is not a table",
+                 .expected = "[" + std::string(name) + "]"});
   }
   return *found->as_table();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.h"
@@ -10,7 +11,7 @@
 namespace lra::training {
 
 // A table of `table`, empty if it has none of this name. Throws lra::Error for another value.
-const ConfigTable& section(const ConfigTable& table, const std::string& name);
+const ConfigTable& section(const ConfigTable& table, std::string_view name);
 
 // Merges the sections of `from`, and nothing else that it has.
 void merge_sections(ConfigTable& settings, const ConfigTable& from);

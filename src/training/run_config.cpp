@@ -121,7 +121,7 @@ GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   for (const OwnGroup& group : groups_of(run)) {
     known.push_back(group.name);
     ConfigTable settings = write_config(group.defaults);
-    merge(settings, section(given, group.name.c_str()));
+    merge(settings, section(given, group.name));
     groups[group.name] = read_config<GroupConfig>(settings, "groups." + group.name);
   }
   for (const auto& [name, value] : given) {

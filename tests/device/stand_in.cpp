@@ -55,8 +55,8 @@ struct StandInAllocator : c10::Allocator {
 StandInAllocator allocator;
 
 Tensor tensor_over(c10::Storage storage, const Tensor& like, c10::DispatchKey key) {
-  Tensor t = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key),
-                                                      like.dtype());
+  Tensor t = Tensor::wrap_tensor_impl(c10::make_intrusive<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(key), like.dtype()));
   t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(),
                                                  like.storage_offset());
   // The library conjugates or negates some tensors only when they are read.

@@ -1,12 +1,11 @@
-#include <ATen/Context.h>
-#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/cuda.h>
 
 #include "tested_device.h"
 
 namespace lra {
 
 std::optional<at::Device> tested_device() {
-  if (!at::hasCUDA() || at::detail::getCUDAHooks().deviceCount() == 0) return std::nullopt;
+  if (torch::cuda::device_count() == 0) return std::nullopt;
   return at::Device(at::kCUDA, 0);
 }
 
