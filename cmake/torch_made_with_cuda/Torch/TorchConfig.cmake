@@ -2,8 +2,8 @@
 #
 # LibTorch's own TorchConfig.cmake stops when it finds no toolkit (and looks for it only beside the
 # first nvcc of PATH), although nothing of ours that g++ compiles needs it, and the wheel brings the
-# libraries that it needs to run. tools/setup puts this folder in front of CMAKE_PREFIX_PATH; LibTorch
-# itself is found in the rest of it.
+# libraries that it needs to run. CMakeLists.txt puts this folder in front of CMAKE_PREFIX_PATH;
+# LibTorch itself is found in the rest of it.
 foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
   if(EXISTS "${prefix}/../../lib/libtorch_cpu.so")
     get_filename_component(TORCH_INSTALL_PREFIX "${prefix}/../.." ABSOLUTE)
