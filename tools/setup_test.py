@@ -101,6 +101,38 @@ class Machine(unittest.TestCase):
         self.assertEqual((2, ["setup: cmake is version 3.18.4; needed is 3.22 or newer (pip install cmake has one)"], ""),
                          self.setup())
 
+    def without_rights(self, **variables):
+        """Set-up of a user who may install nothing, where headers are missing until CPLUS_INCLUDE_PATH is set."""
+        self.command("id", "echo 1000")
+        self.command("g++", 'case "$1" in -dumpversion) echo 12 ;; -E) [ -n "$CPLUS_INCLUDE_PATH" ] || grep "^header" ;; esac')
+        torch = self.folder / "torch/share/cmake/Torch"
+        torch.mkdir(parents=True)
+        (torch / "TorchConfig.cmake").touch()
+        return self.setup(LRA_TORCH=str(self.folder / "torch"), CPLUS_INCLUDE_PATH="", **variables)
+
+    def test_without_rights_packages_are_carried_and_one_line_says_so(self):
+        (self.folder / "tools/carry").write_text(
+            f'mkdir {self.folder}/build-carried; echo "export CPLUS_INCLUDE_PATH=x" >{self.folder}/build-carried/env\n')
+        code, lines, calls = self.without_rights()
+        self.assertEqual((0, ["setup: no right to install packages: unpacking them into build-carried/ (tools/carry, 0.1 GB)"]),
+                         (code, lines))
+        self.assertNotIn("apt-get", calls)
+
+    def test_without_rights_a_conda_environment_comes_first(self):
+        (self.folder / "conda/include").mkdir(parents=True)
+        code, lines, _ = self.without_rights(CONDA_PREFIX=str(self.folder / "conda"))
+        self.assertEqual((0, [f"setup: taking headers and libraries from the conda environment {self.folder}/conda"]),
+                         (code, lines))
+        shown = subprocess.run(["bash", "-c", f"source {self.folder}/build-carried/env; echo $CPLUS_INCLUDE_PATH"],
+                               capture_output=True, text=True, check=True)
+        self.assertTrue(shown.stdout.startswith(f"{self.folder}/conda/include"), shown.stdout)
+
+    def test_without_rights_and_apt_get_the_names_of_packages_are_printed(self):
+        (self.folder / "tools/carry").write_text("exit 1\n")
+        code, lines, _ = self.without_rights()
+        self.assertEqual(2, code)
+        self.assertEqual(1, sum("cli11" in line for line in lines), lines)
+
 
 if __name__ == "__main__":
     unittest.main()
