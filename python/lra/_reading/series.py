@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .errors import ReadError, need
 from .source import Source
@@ -35,10 +36,10 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
                 return
 
 
-def _numbers(text: str, count: int, where: str) -> np.ndarray:
-    values = pa.array(text.split(",")) if count else pa.array([], pa.string())
+def _numbers(text: str, where: str) -> np.ndarray:
+    cells = pc.split_pattern(pa.array([text]), ",").flatten()
     try:
-        return pa.compute.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
+        return pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid as error:
         raise ReadError(where, message_of(error), "numbers between commas") from None
 
@@ -51,11 +52,10 @@ def ts_batches(path: str, source: Source) -> Iterator[pa.RecordBatch]:
     labels: list[str] = []
     size = 0
     is_data = False
-    import pyarrow.compute  # noqa: F401  (pa.compute)
 
     def batch() -> pa.RecordBatch:
         dims = source.channels["series"]
-        values = _numbers(",".join(parts).replace("?", "nan"), sum(counts), path)
+        values = _numbers(",".join(parts).replace("?", "nan"), path)
         if dims > 1:
             begin, turned = 0, []
             for count in counts:
@@ -170,10 +170,9 @@ def ucr_text_batches(path: str, source: Source) -> Iterator[pa.RecordBatch]:
     counts: list[int] = []
     labels: list[str] = []
     size = 0
-    import pyarrow.compute  # noqa: F401  (pa.compute)
 
     def batch() -> pa.RecordBatch:
-        values = _numbers(",".join(parts), sum(counts), path)
+        values = _numbers(",".join(parts), path)
         return pa.RecordBatch.from_arrays(
             [lists_of(values, counts), pa.array(labels)], ["series", "label"]
         )

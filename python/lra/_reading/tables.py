@@ -341,7 +341,7 @@ def parquet_batches(path: str) -> Iterator[pa.RecordBatch]:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path, buffer_size=1 << 20) as file:
+        with parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
             for group in range(file.num_row_groups):
                 about = file.metadata.row_group(group)
                 bytes_each = max(1, about.total_byte_size // max(1, about.num_rows))
@@ -354,7 +354,7 @@ def parquet_batches(path: str) -> Iterator[pa.RecordBatch]:
 def open_arrow(path: str) -> Any:
     """Arrow IPC: the format of files (Feather), or that of streams (save_to_disk)."""
     try:
-        source = pa.memory_map(path)
+        source = pa.OSFile(path)
         try:
             return pa.ipc.open_file(source)
         except pa.ArrowInvalid:
