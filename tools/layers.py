@@ -36,7 +36,7 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8450,
+    "base io records": 8500,
     "data checks tasks": 17000,
     "kernels ops": 20600,
     "layers mixers models": 5550,

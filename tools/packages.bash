@@ -30,7 +30,7 @@ extras=(ccache ccache git git clang-format-14 clang-format-14 strace strace)
 
 test_extras=(
   munge munged slurm-client sbatch slurmctld slurmctld slurmd slurmd chromium chromium
-  nodejs node npm npm
+  nodejs node npm npm g++-aarch64-linux-gnu aarch64-linux-gnu-g++ qemu-user qemu-aarch64
 )
 
 # The oldest compilers, CMake and Python that can build this.

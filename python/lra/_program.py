@@ -92,7 +92,10 @@ def run(
 
 @functools.cache
 def load_library() -> None:
-    """Registers torch.ops.lra and torch.classes.lra. Raises Error if they do not fit torch."""
+    """Registers torch.ops.lra and torch.classes.lra, and lowers torch's threads to a CPU quota.
+
+    Raises Error if they do not fit torch.
+    """
     import torch
 
     library = folder() / "liblra_python.so"
@@ -102,6 +105,9 @@ def load_library() -> None:
         torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]
     except OSError as error:
         raise Error(f"{library} does not fit torch {torch.__version__}: {error}") from None
+    # Under a CPU quota, which torch does not know, more threads wait for each other.
+    if (threads := torch.ops.lra.default_threads()) < torch.get_num_threads():
+        torch.set_num_threads(threads)
 
 
 def with_installed_layers(words: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace lra {
@@ -33,9 +34,13 @@ std::string one_line(const ErrorParts& parts) {
 Error::Error(const ErrorParts& parts) : std::runtime_error(one_line(parts)), code_(parts.code) {}
 
 Error io_error(const std::string& where, const std::string& what, int errno_value) {
-  return Error({.where = where,
-                .what = what + ": " + std::strerror(errno_value),
-                .code = ExitCode::kIoError});
+  ErrorParts parts{
+      .where = where, .what = what + ": " + std::strerror(errno_value), .code = ExitCode::kIoError};
+  if (errno_value == EFBIG) {
+    parts.advice = "raise the limit on the size of files (ulimit -f)";
+    parts.code = ExitCode::kUserError;
+  }
+  return Error(parts);
 }
 
 void check_failed(const char* file, int line, const std::string& message) {

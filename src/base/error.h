@@ -44,7 +44,8 @@ class CheckFailure : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// "where: what (strerror(errno_value))", with exit code 74.
+// "where: what: strerror(errno_value)", with exit code 74; for a file above the limit on the size
+// of files (EFBIG), which the user sets, with 2.
 Error io_error(const std::string& where, const std::string& what, int errno_value);
 
 [[noreturn]] void check_failed(const char* file, int line, const std::string& message);

@@ -36,6 +36,13 @@ TEST(Error, OfInputAndOutputCarriesCauseAndExitCode) {
   EXPECT_EQ(static_cast<int>(error.code()), 74);
 }
 
+TEST(Error, OfAFileAboveTheLimitSaysHowToRaiseIt) {
+  const Error error = io_error("run/a", "cannot be written", EFBIG);
+  EXPECT_THAT(error.what(), HasSubstr("run/a: cannot be written: File too large; raise the limit"));
+  EXPECT_THAT(error.what(), HasSubstr("ulimit -f"));
+  EXPECT_EQ(error.code(), ExitCode::kUserError);
+}
+
 TEST(Check, PrintsBothValues) {
   try {
     LRA_CHECK_EQ(1 + 1, 3);

@@ -8,11 +8,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <thread>
+
+#include "base/control_groups.h"
 
 namespace lra {
 namespace {
@@ -34,24 +34,6 @@ double own_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// The number in a file; nothing if the file is absent or holds "max".
-std::optional<int64_t> number_file(const std::string& path) {
-  std::ifstream in(path);
-  int64_t value = 0;
-  if (!(in >> value)) return {};
-  return value;
-}
-
-// The number behind `key` in a file of lines "key 123".
-int64_t field(const std::string& path, const std::string& key) {
-  std::ifstream in(path);
-  int64_t value = 0;
-  for (std::string name; in >> name >> value;) {
-    if (name == key) return value;
-  }
-  return 0;
-}
-
 // Sums over all processors since the machine was started: "cpu" user, nice, system, idle, iowait,
 // irq, softirq, steal; guests are part of user and nice.
 double busy_seconds() {
@@ -65,39 +47,6 @@ double busy_seconds() {
     if (column != 3 && column != 4) ticks += count;
   }
   return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-// Names of the files of a control group.
-struct GroupFiles {
-  const char *limit, *used, *reclaimable;
-};
-constexpr GroupFiles kVersion2 = {"/memory.max", "/memory.current", "inactive_file"};
-constexpr GroupFiles kVersion1 = {"/memory.limit_in_bytes", "/memory.usage_in_bytes",
-                                  "total_inactive_file"};
-
-void narrow(MemoryGroup& group, const std::string& folder, const GroupFiles& files) {
-  const auto limit = number_file(folder + files.limit), used = number_file(folder + files.used);
-  if (!limit) return;
-  group.limit = std::min(group.limit, *limit);
-  if (!used) return;
-  const int64_t reclaimable = field(folder + "/memory.stat", files.reclaimable);
-  group.margin = std::min(group.margin, std::max<int64_t>(0, *limit - *used + reclaimable));
-}
-
-// Applies the limits of the group and those above it; in a container the mount itself is the
-// container's group.
-void narrow_upwards(MemoryGroup& group, const std::string& mount, std::string path,
-                    const GroupFiles& files) {
-  for (; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {
-    narrow(group, mount + path, files);
-  }
-  narrow(group, mount, files);
-}
-
-MemoryGroup own_memory_group() {
-  std::ifstream in("/proc/self/cgroup");
-  const std::string groups((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return memory_group("/sys/fs/cgroup", groups);
 }
 
 }  // namespace
@@ -120,30 +69,14 @@ bool reset_peak_resident_bytes() {
   return done;
 }
 
-MemoryGroup memory_group(const std::string& mount, const std::string& groups) {
-  MemoryGroup group;
-  std::istringstream lines(groups);
-  for (std::string line; std::getline(lines, line);) {
-    // "0::/path" is version 2, "4:cpu,memory:/path" version 1.
-    const size_t names = line.find(':'), path = line.find(":/");
-    if (path == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(names + 1, path - names - 1) + ",";
-    if (controllers == ",,") narrow_upwards(group, mount, line.substr(path + 1), kVersion2);
-    if (controllers.find(",memory,") != std::string::npos) {
-      narrow_upwards(group, mount + "/memory", line.substr(path + 1), kVersion1);
-    }
-  }
-  return group;
-}
-
 int64_t total_memory_bytes() {
   const int64_t machine = kilobytes_field("/proc/meminfo", "MemTotal:").value_or(0);
-  return std::min(machine, own_memory_group().limit);
+  return std::min(machine, memory_group().limit);
 }
 
 int64_t available_memory_bytes() {
   const int64_t machine = kilobytes_field("/proc/meminfo", "MemAvailable:").value_or(0);
-  return std::min(machine, own_memory_group().margin);
+  return std::min(machine, memory_group().margin);
 }
 
 int64_t available_address_bytes() {

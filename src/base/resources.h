@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "base/clock.h"
 
@@ -14,15 +13,6 @@ int64_t peak_resident_bytes();
 // Makes the present size the peak. False when the kernel does not allow it; then the peak keeps
 // counting from the start of the process.
 bool reset_peak_resident_bytes();
-
-// Memory that the control groups of a process allow: the least over each group and those above it.
-// `margin` can still be allocated; file pages that the kernel would evict first do not count as
-// used.
-struct MemoryGroup {
-  int64_t limit = INT64_MAX, margin = INT64_MAX;
-};
-// `mount` is /sys/fs/cgroup, `groups` the text of /proc/self/cgroup; version 2, then version 1.
-MemoryGroup memory_group(const std::string& mount, const std::string& groups);
 
 // Memory of the machine, or of the control group (container) if that allows less.
 int64_t total_memory_bytes();

@@ -10,11 +10,6 @@
 #include <atomic>
 #include <thread>
 
-#include <filesystem>
-#include <fstream>
-
-#include "base/scratch_folder.h"
-
 namespace lra {
 namespace {
 
@@ -49,46 +44,6 @@ TEST(Resources, MachineHasMoreThanThisProcessUses) {
   EXPECT_LE(available_memory_bytes(), total_memory_bytes());
 }
 
-void write(const std::string& path, const std::string& text) {
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::ofstream(path) << text;
-}
-
-TEST(MemoryGroups, TheTightestOfAGroupAndThoseAboveItCounts) {
-  const ScratchFolder scratch;
-  const std::string mount = scratch.file("cgroup"), group = mount + "/slurm/job_7";
-  write(group + "/memory.max", "1000\n");
-  write(group + "/memory.current", "700\n");
-  write(group + "/memory.stat", "anon 500\ninactive_file 150\nactive_file 50\n");
-  write(mount + "/slurm/memory.max", "5000\n");
-  write(mount + "/slurm/memory.current", "4800\n");
-  const MemoryGroup found = memory_group(mount, "0::/slurm/job_7\n");
-  EXPECT_EQ(found.limit, 1000);
-  EXPECT_EQ(found.margin, 200) << "450 of the job, 200 of the group above";
-  write(mount + "/slurm/memory.max", "max\n");
-  EXPECT_EQ(memory_group(mount, "0::/slurm/job_7\n").margin, 450);
-}
-
-TEST(MemoryGroups, TheMountIsTheGroupOfAContainer) {
-  const ScratchFolder scratch;
-  write(scratch.file("memory.max"), "1000\n");
-  write(scratch.file("memory.current"), "1200\n");
-  const MemoryGroup found = memory_group(scratch.file(""), "0::/\n");
-  EXPECT_EQ(found.limit, 1000);
-  EXPECT_EQ(found.margin, 0) << "not below nothing";
-}
-
-TEST(MemoryGroups, OfVersion1AreReadAsWell) {
-  const ScratchFolder scratch;
-  const std::string group = scratch.file("memory/user");
-  write(group + "/memory.limit_in_bytes", "1000\n");
-  write(group + "/memory.usage_in_bytes", "900\n");
-  write(group + "/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
-  const MemoryGroup found = memory_group(scratch.file(""), "5:cpuset:/other\n4:cpu,memory:/user\n");
-  EXPECT_EQ(found.limit, 1000);
-  EXPECT_EQ(found.margin, 200);
-}
-
 TEST(BusyProcessors, CountOneThatSpins) {
   std::atomic<bool> stop = false;
   std::thread spinning([&] {
@@ -112,14 +67,6 @@ TEST(OtherPrograms, DisturbOneThatTakesEveryProcessor) {
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(disturbed);
   EXPECT_FALSE(others.disturb(0)) << "nothing of this program is disturbed";
-}
-
-TEST(MemoryGroups, WithoutLimitsAllowEverything) {
-  const ScratchFolder scratch;
-  for (const char* groups : {"", "0::/a\n", "nonsense\n"}) {
-    EXPECT_EQ(memory_group(scratch.file(""), groups).limit, INT64_MAX);
-    EXPECT_EQ(memory_group(scratch.file(""), groups).margin, INT64_MAX);
-  }
 }
 
 }  // namespace

@@ -19,7 +19,10 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   CommonOptions& common = program.common;
   command->add_flag("--json", common.json, "print the result as JSON on standard output");
   command->add_flag("--quiet", common.quiet, "print only the result: no progress bars or messages");
-  command->add_option("--threads", common.threads, "number of compute threads; default: all cores")
+  command
+      ->add_option(
+          "--threads", common.threads,
+          "number of compute threads; default: all cores, or as many as a CPU quota allows")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", common.device_text,
                       "device to compute on: cpu, cuda, or cuda:N (default cpu)");

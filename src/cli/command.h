@@ -18,7 +18,7 @@ namespace lra::cli {
 struct CommonOptions {
   bool json = false;   // machine-readable result on standard output, nothing else there
   bool quiet = false;  // no progress on standard error
-  int threads = 0;     // 0: as many as the machine has
+  int threads = 0;     // 0: default_threads()
   std::string device_text = "cpu";  // --device, as it was said
   at::Device device = at::kCPU;     // the same, once main has found it there
   std::vector<std::string> argv;

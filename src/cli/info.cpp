@@ -1,6 +1,7 @@
 // lra info: the program's version and build, and the hardware of this machine.
 #include <cstdio>
 
+#include "base/default_threads.h"
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "cli/command.h"
@@ -22,6 +23,7 @@ ExitCode info(const Program& program) {
       {"processor", p.processor},
       {"isa", p.isa},
       {"threads", p.threads},
+      {"threads_by", program.common.threads > 0 ? "--threads" : default_threads().limit},
       {"memory", human_bytes(static_cast<uint64_t>(total_memory_bytes()))},
       {"gpu", gpus_found()},
       {"kernels", kernels}};

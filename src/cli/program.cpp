@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <algorithm>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "base/default_threads.h"
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/revision.h"
@@ -45,6 +47,19 @@ void keep_pages_between_steps() {
 // makes: a sharp softmax is full of them, and Intel processors multiply them in microcode. Every
 // processor that runs this can.
 void flush_denormals() { (void)at::globalContext().setFlushDenormal(true); }
+
+// `asked` 0: the default. LibTorch's own is kept where it is not more: MKL's is that of cores, of
+// which each may be two processors.
+void use_threads(int asked) {
+  const int count = asked > 0 ? asked : default_threads().count;
+  if (asked == 0 && count >= num_threads()) return;
+  set_num_threads(count);
+  at::set_num_threads(count);
+}
+
+// A write beyond the limit on the size of files (ulimit -f) would end the program without a word;
+// now it fails like one on a full disk.
+void report_large_files() { std::signal(SIGXFSZ, SIG_IGN); }
 
 void complain(const std::string& text) {
   std::fprintf(stderr, "lra: %s\n", text.c_str());
@@ -187,10 +202,7 @@ ExitCode run(CLI::App& app, Program& program) {
     std::printf("%s", app.help().c_str());
     return ExitCode::kDone;
   }
-  if (program.common.threads > 0) {
-    set_num_threads(program.common.threads);
-    at::set_num_threads(program.common.threads);
-  }
+  use_threads(program.common.threads);
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
   report_unreadable_maps();
   follow_parent();
@@ -216,6 +228,7 @@ void start_again_in_interpreter(char** argv) {
 
 int run_command(int argc, char** argv) {
   open_standard_streams();
+  report_large_files();
   flush_denormals();
   keep_pages_between_steps();
   CLI::App app("Long Range Arena: the benchmark for efficient transformers", "lra");

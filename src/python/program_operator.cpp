@@ -1,6 +1,7 @@
 // torch.ops.lra.run: the whole program behind one operator, for `python -m lra`.
 #include <torch/library.h>
 
+#include "base/default_threads.h"
 #include "cli/program.h"
 #include "data/batch_order.h"
 #include "io/config_json.h"
@@ -59,6 +60,7 @@ std::vector<int64_t> batch_order(int64_t num_examples, int64_t batch, int64_t se
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("run(str[] words) -> int", run);
+  m.def("default_threads() -> int", [] { return int64_t{default_threads().count}; });
   m.def("mixer_table() -> str", mixer_table);
   m.def("batch_order(int num_examples, int batch, int seed, int step) -> int[]", batch_order);
 }

@@ -436,6 +436,20 @@ full_disk() {
   passed "a full disk"
 }
 
+# A limit on the size of files (ulimit -f, in KiB) stops what writes a larger one; nothing is lost.
+file_limit() {
+  local code=0
+  (ulimit -f 16 && refuse 2 "File too large.*ulimit -f" data make listops --train 5000 --val 1 --test 1 --out large)
+  (cd work && cp -r run limited && lra train --resume run --threads 1 --quiet --set train.steps=2 >/dev/null)
+  (cd work && ulimit -f 64 && lra train --resume limited --threads 1 --quiet --set train.steps=2) \
+    >outside/out 2>outside/err || code=$?
+  [[ $code == 2 ]] || fail "training under a limit on the size of files ended with $code: $(cat outside/err)"
+  grep -q "^lra: limited/.*File too large.*ulimit -f" outside/err || fail "$(cat outside/err)"
+  (cd work && lra train --resume limited --threads 1 --quiet --set train.steps=2 >/dev/null)
+  same_tensors work/run/checkpoints/latest/model.safetensors work/limited/checkpoints/latest/model.safetensors
+  passed "a limit on the size of files"
+}
+
 make_listops work/data/listops 40 8 8
 mkdir work/empty
 touch work/file
@@ -453,3 +467,4 @@ suite_files
 mixer_runs
 measurements
 full_disk
+file_limit
