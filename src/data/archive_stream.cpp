@@ -15,6 +15,7 @@
 #include "data/files.h"
 #include "io/atomic_file.h"
 #include "io/input_file.h"
+#include "io/packed_format.h"
 
 namespace lra {
 namespace {
@@ -165,12 +166,12 @@ class Unpacked : public ArchiveStream::Source {
 std::unique_ptr<ArchiveStream::Source> open_source(const std::string& path,
                                                    const std::string& expected) {
   auto file = std::make_unique<File>(path, expected);
-  std::array<char, 6> first{};
+  std::array<char, kPackedFormatBytes> first{};
   const ssize_t count = ::pread(file->descriptor(), first.data(), first.size(), 0);
-  const std::string_view magic(first.data(), count > 0 ? static_cast<size_t>(count) : 0);
-  if (magic.starts_with("\x1f\x8b")) return std::make_unique<Gzip>(std::move(file));
-  if (magic.starts_with("BZh") || magic.starts_with("\xFD"
-                                                    "7zXZ")) {
+  const PackedFormat format =
+      packed_format({first.data(), count > 0 ? static_cast<size_t>(count) : 0});
+  if (format == PackedFormat::kGzip) return std::make_unique<Gzip>(std::move(file));
+  if (format == PackedFormat::kBzip2 || format == PackedFormat::kXz) {
     return std::make_unique<Unpacked>(std::move(file));
   }
   return std::make_unique<Plain>(std::move(file));

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/stopping.h"
 #include "io/input_file.h"
+#include "io/packed_format.h"
 
 namespace lra {
 
@@ -31,30 +32,39 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   throw Error({.where = name, .what = what, .expected = "UTF-8", .advice = "save it as UTF-8"});
 }
 
+// The title of a format that is not text, by its first bytes; null for text.
+const char* title_of_other_format(std::string_view begin) {
+  switch (packed_format(begin)) {
+    case PackedFormat::kGzip:
+      return "a gzip file";
+    case PackedFormat::kBzip2:
+      return "a bzip2 file";
+    case PackedFormat::kXz:
+      return "an xz file";
+    case PackedFormat::kZstd:
+      return "a zstd file";
+    case PackedFormat::kZip:
+      return "a zip archive";
+    case PackedFormat::kNone:
+      break;
+  }
+  return begin.starts_with("%PDF-") ? "a PDF file" : nullptr;
+}
+
 // Refuses a file that a text was packed into, or that never was one.
 void refuse_other_formats(std::string_view begin, const std::string& name) {
-  struct Format {
-    std::string_view magic;
-    const char* title;
-    const char* advice = "unpack or convert it";
-  };
-  constexpr const char* kOtherAddress = "download it from the address of the file itself";
-  for (const auto& [magic, title, advice] :
-       {Format{"\x1F\x8B", "a gzip file"}, Format{"PK\x03\x04", "a zip archive"},
-        Format{"BZh", "a bzip2 file"},
-        Format{"\xFD"
-               "7zXZ",
-               "an xz file"},
-        Format{"\x28\xB5\x2F\xFD", "a zstd file"}, Format{"%PDF-", "a PDF file"},
-        Format{"<!DOCTYPE html", "an HTML page", kOtherAddress},
-        Format{"<!doctype html", "an HTML page", kOtherAddress},
-        Format{"<html", "an HTML page", kOtherAddress}}) {
-    if (!begin.starts_with(magic)) continue;
-    throw Error({.where = name,
-                 .what = std::string("is ") + title + " by its first bytes",
-                 .expected = "text in UTF-8",
-                 .advice = advice});
+  const char* title = title_of_other_format(begin);
+  const char* advice = "unpack or convert it";
+  for (const char* page : {"<!DOCTYPE html", "<!doctype html", "<html"}) {
+    if (!begin.starts_with(page)) continue;
+    title = "an HTML page";
+    advice = "download it from the address of the file itself";
   }
+  if (!title) return;
+  throw Error({.where = name,
+               .what = std::string("is ") + title + " by its first bytes",
+               .expected = "text in UTF-8",
+               .advice = advice});
 }
 
 // The beginning of a file or document without its byte order mark.

@@ -57,6 +57,9 @@ TEST(TextLines, MayBeginWithAByteOrderMarkAndEndWithEmptyLines) {
     }
     EXPECT_THAT(error_of([&] { lines_of("<!DOCTYPE html>\n<title>404</title>", limits); }),
                 HasSubstr("x.tsv: is an HTML page by its first bytes"));
+    EXPECT_THAT(error_of([&] { lines_of("BZh91AY&SY\xE2\xDC\n", limits); }),
+                HasSubstr("x.tsv: is a bzip2 file by its first bytes"));
+    EXPECT_THAT(lines_of("BZh is a nickname", limits), ElementsAre("BZh is a nickname"));
   }
 }
 

@@ -93,13 +93,25 @@ void check_tensors(const std::vector<TensorView>& tensors) {
   throw Error({.where = path, .what = what, .expected = expected});
 }
 
-// Refuses other files of weights by their first bytes, which would be read as a length.
+// The header, which is an object of JSON, right after its length.
+constexpr size_t kHeaderOffset = sizeof(uint64_t);
+
+// Refuses other files of weights by their first bytes, which are no length of a header here: a
+// header of 640 bytes begins a file with 80 02, as a pickle does.
 void refuse_other_format(const std::string& path, std::string_view content) {
   using namespace std::string_view_literals;
+  static constexpr const char* kPickle = "is a Python pickle, as torch.save wrote it";
   static constexpr std::pair<std::string_view, const char*> kOthers[] = {
       {"PK\3\4"sv, "is a zip archive, as torch.save writes it"},
-      {"\x80\2"sv, "is a Python pickle, as torch.save wrote it"},
-      {"\x89HDF"sv, "is an HDF5 file"}};
+      {"\x80\2\x8A\x0A\x6C\xFC\x9C\x46"sv, kPickle},  // torch's own number
+      {"\x80\2}"sv, kPickle},                         // a dictionary
+      {"\x80\2c"sv, kPickle},                         // a class
+      {"\x80\3}"sv, kPickle},
+      {"\x80\3c"sv, kPickle},
+      {"\x80\4\x95"sv, kPickle},  // a frame
+      {"\x80\5\x95"sv, kPickle},
+      {"\x89HDF\r\n\x1A\n"sv, "is an HDF5 file"}};
+  if (content.size() > kHeaderOffset && content[kHeaderOffset] == '{') return;
   for (const auto& [begin, what] : kOthers) {
     if (!content.starts_with(begin)) continue;
     throw Error({.where = path,

@@ -225,11 +225,55 @@ TEST_F(Safetensors, WriterChecksItsCaller) {
   EXPECT_THROW(write_safetensors(path_, {twice, twice}), CheckFailure);
 }
 
-// Their first bytes would be a length of 10^17 bytes.
+// Most of their first bytes would be a length of 10^17 bytes.
 TEST_F(Safetensors, NamesOtherFormatsOfWeights) {
-  EXPECT_THAT(refusal("PK\3\4" + std::string(60, 'x')), HasSubstr("zip archive, as torch.save"));
-  EXPECT_THAT(refusal("\x80\2" + std::string(60, 'x')), HasSubstr("pickle"));
-  EXPECT_THAT(refusal("\x89HDF\r\n\x1a\n12345678"), HasSubstr("HDF5"));
+  using namespace std::string_literals;
+  EXPECT_THAT(refusal("PK\3\4"s + std::string(60, 'x')), HasSubstr("zip archive, as torch.save"));
+  for (const std::string& pickle :  // of a dictionary by pickle.dump, and by an old torch.save
+       {"\x80\2}q\0X\1\0\0\0aK\1s."s, "\x80\3}q\0X\1\0\0\0aK\1s."s,
+        "\x80\4\x95\x0A\0\0\0\0\0\0\0}\x94\x8C\1aK\1s."s, "\x80\2ccollections\nOrderedDict\n"s,
+        "\x80\2\x8A\nl\xFC\x9C\x46\xF9 j\xA8P\x19."s}) {
+    EXPECT_THAT(refusal(pickle), HasSubstr("pickle"));
+  }
+  EXPECT_THAT(refusal("\x89HDF\r\n\x1A\n12345678"), HasSubstr("HDF5"));
+  EXPECT_THAT(refusal("\x80\2" + std::string(60, 'x')), HasSubstr("at most 100000000"));
+}
+
+// A length of 640 begins with 80 02, 67,324,752 is "PK" 3 4.
+TEST_F(Safetensors, ReadsHeadersOfAnyLength) {
+  for (const size_t length : {640, 768, 896, 1024, 1280, 65'536 + 640}) {
+    std::string header = R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
+    header.resize(length, ' ');
+    EXPECT_EQ(refusal(header, "ab"), "") << length;
+    EXPECT_EQ(text_of(SafetensorsFile::open(path_).find("w")->data), "ab") << length;
+    header[0] = '[';
+    EXPECT_THAT(refusal(header, "ab"), HasSubstr("not a JSON object")) << length;
+  }
+}
+
+// The number of bytes of the header that write_safetensors() wrote.
+uint64_t header_bytes(const std::string& path) {
+  uint64_t length = 0;
+  std::memcpy(&length, read_file(path, 1 << 20).data(), sizeof length);
+  return length;
+}
+
+TEST_F(Safetensors, ReadsACheckpointOf700TensorsWhateverItsHeaderBeginsWith) {
+  const auto write = [&](size_t metadata_bytes) {
+    std::vector<TensorView> tensors;
+    for (int i = 0; i < 700; ++i) {
+      tensors.push_back({"encoder.layers." + std::to_string(i) + ".mixer.qkv.weight",
+                         Dtype::kU8,
+                         {1},
+                         bytes_of("x")});
+    }
+    write_safetensors(path_, tensors, {{"run", std::string(metadata_bytes, 'r')}});
+    return header_bytes(path_);
+  };
+  constexpr uint64_t kModulus = 65'536, kLikeAPickle = 640;
+  const uint64_t missing = (kLikeAPickle + kModulus - write(8) % kModulus) % kModulus;
+  ASSERT_EQ(write(8 + missing) % kModulus, kLikeAPickle);
+  EXPECT_EQ(SafetensorsFile::open(path_).tensors().size(), 700u);
 }
 
 }  // namespace
