@@ -116,6 +116,10 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
   if (mask.gt(1).any().item<bool>()) {
     refuse_call(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
   }
+  const int64_t others = mask.size(1) - 1;
+  if (mask.narrow(1, 1, others).gt(mask.narrow(1, 0, others)).any().item<bool>()) {
+    refuse_call(place(file, kMask), "has tokens after padding", "padding on the right");
+  }
   return mask;
 }
 
@@ -256,7 +260,7 @@ void add_mixer(CLI::App& app, Program& program) {
       ->add_option(
           "--in", a->in,
           "safetensors with 'x' [B, L, D] (F32, BF16 or F64), optionally 'mask' [B, L] (U8 or "
-          "BOOL, 1 = token), and all weights or none")
+          "BOOL, 1 = token, padding on the right), and all weights or none")
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
   add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");

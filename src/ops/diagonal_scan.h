@@ -22,7 +22,8 @@ struct DiagonalScanInput {
 // Differentiable in x, a, c and skip; only the arguments are kept for the backward pass, whose
 // memory is O(length N) numbers a thread, with many states that of a convolution
 // (kernels/scan/scan_by_convolution.h). The same bits at any number of threads. CheckFailure for
-// other shapes or dtypes, and for a mask that is not contiguous.
+// other shapes or dtypes, and for a mask that is not contiguous; lra::Error for one with
+// ones after zeros (on the CPU).
 at::Tensor diagonal_scan(const DiagonalScanInput& in);
 
 // The same, composed of the library's operators (ops/composed.h).

@@ -33,9 +33,8 @@ inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int
 }
 
 // The lengths of examples, int32 [batch], in a mask whose ones come first; undefined without one.
-inline at::Tensor lengths_of(const std::optional<at::Tensor>& mask) {
-  return mask ? mask->sum(1, /*keepdim=*/false, at::kInt) : at::Tensor();
-}
+// Throws lra::Error for another mask on the CPU; one on a GPU is not read.
+at::Tensor lengths_of(const std::optional<at::Tensor>& mask);
 
 // The elements of a mask; null without one.
 inline const uint8_t* mask_data(const std::optional<at::Tensor>& mask) {

@@ -23,7 +23,7 @@ struct SelectiveScanInput {
 //
 // Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
 // bits at any number of threads. CheckFailure for other shapes or dtypes, and for a mask that is
-// not contiguous.
+// not contiguous; lra::Error for one with ones after zeros (on the CPU).
 at::Tensor selective_scan(const SelectiveScanInput& in);
 
 // The same, composed of the library's differentiable operators (ops/composed.h), position by

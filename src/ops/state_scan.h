@@ -16,7 +16,7 @@ namespace lra::ops {
 //
 // Differentiable in v and a; x, a and the mask are kept for the backward pass. The same bits at any
 // number of threads. CheckFailure for other shapes or dtypes, and for a mask that is not
-// contiguous.
+// contiguous; lra::Error for one with ones after zeros (on the CPU).
 at::Tensor state_scan(const at::Tensor& v_BL2P, const at::Tensor& a_2P, bool bidirectional,
                       const at::Tensor& mask_BL = {});
 

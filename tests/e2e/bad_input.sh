@@ -389,9 +389,21 @@ header += b" " * (-len(header) % 8)
 for name, last in (("x", 4.0), ("nan", float("nan"))):
     with open(f"work/{name}.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header + struct.pack("<4f", 1, 2, 3, last))
+
+header = json.dumps({"x": {"dtype": "F32", "shape": [1, 3, 2], "data_offsets": [0, 24]},
+                     "mask": {"dtype": "U8", "shape": [1, 3], "data_offsets": [24, 27]}}).encode()
+header += b" " * (-len(header) % 8)
+for name, mask in (("left", (0, 1, 1)), ("hole", (1, 0, 1)), ("right", (1, 1, 0))):
+    with open(f"work/{name}.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + struct.pack("<6f3B", *range(6), *mask))
 PYTHON
   local run=(mixer run local --in x.safetensors)
   refuse 2 "nan.safetensors.*'x'.*not finite" mixer run local --in nan.safetensors --out new
+  for mask in left hole; do
+    refuse 2 "$mask.safetensors.*'mask' has tokens after padding; expected padding on the right" \
+      mixer run lru --in $mask.safetensors --out new
+  done
+  "$LRA_PROGRAM" mixer run lru --in work/right.safetensors --out right_y.safetensors --quiet
   refuse 2 "x.safetensors is the input file" "${run[@]}" --out x.safetensors
   refuse 2 "mixer.block is 9223372036854775807" "${run[@]}" --out new \
     --set mixer.block=9223372036854775807
