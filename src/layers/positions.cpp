@@ -4,29 +4,30 @@
 
 #include "base/error.h"
 #include "layers/on_device.h"
+#include "ops/precision.h"
 
 namespace lra::layers {
 
-at::Tensor sinusoid_table(int64_t length, int64_t dim) {
-  at::Tensor table = at::empty({length, dim}, at::kFloat);
-  auto values = table.accessor<float, 2>();
+at::Tensor sinusoid_table(int64_t length, int64_t dim, at::ScalarType type) {
+  at::Tensor table = at::empty({length, dim}, at::kDouble);
+  auto values = table.accessor<double, 2>();
   for (int64_t p = 0; p < length; ++p) {
     for (int64_t c = 0; c < dim; ++c) {
       const double frequency =
           std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(dim));
       const double angle = static_cast<double>(p) * frequency;
-      values[p][c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      values[p][c] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
-  return table;
+  return table.to(type);
 }
 
 at::Tensor rotated(const at::Tensor& x_BLHE) {
   const int64_t length = x_BLHE.size(1), width = x_BLHE.size(3);
   LRA_CHECK_EQ(width % 2, 0);
-  const at::Tensor table_L1EE = on_device(sinusoid_table(length, width), x_BLHE.device())
-                                    .to(x_BLHE.scalar_type())
-                                    .view({length, 1, width / 2, 2});
+  const at::Tensor table_LE = sinusoid_table(length, width, ops::wide_type(x_BLHE));
+  const at::Tensor table_L1EE =
+      on_device(table_LE, x_BLHE.device()).to(x_BLHE.scalar_type()).view({length, 1, width / 2, 2});
   const at::Tensor sine = table_L1EE.select(3, 0), cosine = table_L1EE.select(3, 1);
   const auto pair = x_BLHE.unflatten(3, {width / 2, 2}).unbind(4);
   return at::stack({pair[0] * cosine - pair[1] * sine, pair[0] * sine + pair[1] * cosine}, 4)

@@ -42,5 +42,22 @@ TEST(Rotated, TellsDistancesApart) {
                                 {ops::random_tensor({2, 3, 2, 4}, 3)});
 }
 
+TEST(Rotated, TurnsByAnglesOfItsOwnDtype) {
+  const int64_t length = 4000;
+  const Tensor x_BLHE = at::ones({1, length, 1, 2}, at::kDouble);  // turned by p radians
+  const Tensor y_LE = rotated(x_BLHE)[0].squeeze(1),
+               y32_LE = rotated(x_BLHE.to(at::kFloat))[0].squeeze(1);
+  EXPECT_EQ(y_LE.scalar_type(), at::kDouble);
+  for (const int64_t p : {1, 1000, 3999}) {
+    const auto angle = static_cast<double>(p);
+    const double expected[] = {std::cos(angle) - std::sin(angle),
+                               std::sin(angle) + std::cos(angle)};
+    for (const int64_t c : {0, 1}) {
+      EXPECT_NEAR(y_LE[p][c].item<double>(), expected[c], 1e-15) << p;
+      EXPECT_NEAR(y32_LE[p][c].item<double>(), expected[c], 2e-7) << p;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lra::layers
