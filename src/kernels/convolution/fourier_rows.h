@@ -39,10 +39,8 @@ struct ComplexRow {
     const Row c = Row::broadcast(w[0]), s = Row::broadcast(w[1]);
     return {multiply_add(im, s, product(re, c)), subtract_product(product(im, c), re, s)};
   }
-  ComplexRow scaled(W factor) const {
-    const Row all = Row::broadcast(factor);
-    return {product(re, all), product(im, all)};
-  }
+  ComplexRow scaled(W factor) const { return times(Row::broadcast(factor)); }
+  ComplexRow times(const Row& real) const { return {product(re, real), product(im, real)}; }
   ComplexRow conjugate() const { return {re, Row::zero() - im}; }
   ComplexRow over_i() const { return {im, Row::zero() - re}; }
 
@@ -62,6 +60,17 @@ ComplexRow<Row> add_conjugate_product(const ComplexRow<Row>& sum, const ComplexR
   return {multiply_add(a.re, b.re, multiply_add(a.im, b.im, sum.re)),
           multiply_add(a.re, b.im, subtract_product(sum.im, a.im, b.re))};
 }
+
+// Sums of squares of the channels a and of their partners b.
+template <typename Row>
+struct Squares {
+  void add(const Row& of_a, const Row& of_b) {
+    a = multiply_add(of_a, of_a, a);
+    b = multiply_add(of_b, of_b, b);
+  }
+
+  Row a = Row::zero(), b = Row::zero();
+};
 
 template <typename Row>
 struct Fourier {
@@ -127,32 +136,52 @@ struct Fourier {
   }
 
   // sums += the spectra of the correlations of two arrays, 4 A conj(A') at a frequency's place and
-  // 4 B conj(B') at its mirror; where these are one, A A' + i B B'.
-  static void add_correlation(const FourierTables<W>& tables, W* z, W* other, W* sums) {
+  // 4 B conj(B') `of_b` at its mirror; where these are one, A A' + i B B' `of_b`.
+  static void add_correlation(const FourierTables<W>& tables, const Row& of_b, W* z, W* other,
+                              W* sums) {
     for (int64_t f = 0; f < tables.num_pairs; ++f) {
       const Places of_z(tables.pairs[f], z), of_other(tables.pairs[f], other),
           to(tables.pairs[f], sums);
       const C sum = C::load(to.place);
       if (to.is_one) {
         const C a = C::load(of_z.place), b = C::load(of_other.place);
-        C{multiply_add(a.re, b.re, sum.re), multiply_add(a.im, b.im, sum.im)}.store(to.place);
+        C{multiply_add(a.re, b.re, sum.re), multiply_add(product(a.im, of_b), b.im, sum.im)}.store(
+            to.place);
         continue;
       }
       const Spectra one(of_z), two(of_other);
       add_conjugate_product(sum, two.a, one.a).store(to.place);
-      add_conjugate_product(C::load(to.mirror), two.b, one.b).store(to.mirror);
+      add_conjugate_product(C::load(to.mirror), two.b, one.b.times(of_b)).store(to.mirror);
     }
   }
-  // Such sums become a spectrum A + i B, times `factor`.
-  static void join_correlations(const FourierTables<W>& tables, W factor, W* sums) {
+  // The squares of such sums, those of A and of B.
+  static Squares<Row> squares_of_correlations(const FourierTables<W>& tables, W* sums) {
+    Squares<Row> squares;
     for (int64_t f = 0; f < tables.num_pairs; ++f) {
       const Places at(tables.pairs[f], sums);
       const C a = C::load(at.place);
       if (at.is_one) {
-        a.scaled(factor).store(at.place);
+        const C four = a.scaled(4);
+        squares.add(four.re, four.im);
         continue;
       }
-      const C b = C::load(at.mirror), b_over_i = b.over_i();
+      const C b = C::load(at.mirror);
+      squares.add(a.re, b.re);
+      squares.add(a.im, b.im);
+    }
+    return squares;
+  }
+  // Such sums become a spectrum A + i B `of_b`, times `factor`.
+  static void join_correlations(const FourierTables<W>& tables, W factor, const Row& of_b,
+                                W* sums) {
+    for (int64_t f = 0; f < tables.num_pairs; ++f) {
+      const Places at(tables.pairs[f], sums);
+      const C a = C::load(at.place);
+      if (at.is_one) {
+        C{a.re, product(a.im, of_b)}.scaled(factor).store(at.place);
+        continue;
+      }
+      const C b = C::load(at.mirror).times(of_b), b_over_i = b.over_i();
       (a - b_over_i).scaled(factor / 4).store(at.place);
       (a + b_over_i).conjugate().scaled(factor / 4).store(at.mirror);
     }

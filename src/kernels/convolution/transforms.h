@@ -8,11 +8,11 @@ namespace lra::kernels {
 
 // The same function as convolve(), and its gradients, at a cost that grows with the logarithm of
 // the width; 0 <= future < width. Error against fp64 (transforms_test.cpp): 4e-7 of the product of
-// the norms of kernel and x, and of gradient and x. Channels c and c + 16 of 32 share a transform,
-// so these are the larger norms of the two, and a NaN in one is one in the other. The same bits at
-// any number of threads. Memory beyond the arguments: 128 numbers a thread, which it keeps, for
-// each of the fourier_size(length + width) places of the circle at most, and the gradients of all
-// lags once for each kTransformExamples examples.
+// the norms of kernel and x, and of gradient and x, of the same channel; for norms between 1e-18
+// and 1e18, which differ by less than that. Channels c and c + 16 of 32 share a transform, so a NaN
+// in one is one in the other. The same bits at any number of threads. Memory beyond the arguments:
+// 128 numbers a thread, which it keeps, for each of the fourier_size(length + width) places of the
+// circle at most, and the gradients of all lags once for each kTransformExamples examples.
 template <typename T>
 void convolve_by_transforms(const Convolution<T>& p);
 // The gradients of x and kernel, which share transforms; either may be null. p.y is not used.

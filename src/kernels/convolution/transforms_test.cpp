@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -43,17 +44,23 @@ double norm(const auto& values) {
   return std::sqrt(sum);
 }
 
-// The direct sums in double.
+// The direct sums of the same numbers.
+template <typename T>
+ConvolutionCase<double> directly_in_double(const ConvolutionCase<T>& c) {
+  ConvolutionCase<double> wide(c.sizes);
+  const auto widen = [](auto& to, const auto& from) { to.assign(from.begin(), from.end()); };
+  widen(wide.x, c.x);
+  widen(wide.grad, c.grad);
+  widen(wide.kernel, c.kernel);
+  wide.valid = c.valid;
+  run_directly(wide);
+  return wide;
+}
+
 template <typename T>
 void expect_direct_sums(ConvolutionCase<T> got) {
   run_by_transforms(got);
-  ConvolutionCase<double> want(got.sizes);
-  const auto widen = [](auto& to, const auto& from) { to.assign(from.begin(), from.end()); };
-  widen(want.x, got.x);
-  widen(want.grad, got.grad);
-  widen(want.kernel, got.kernel);
-  want.valid = got.valid;
-  run_directly(want);
+  const auto want = directly_in_double(got);
   // Mean norms per example and channel.
   const auto share = static_cast<double>(got.sizes.batch * got.sizes.channels);
   const auto channels = static_cast<double>(got.sizes.channels);
@@ -86,6 +93,77 @@ TEST_P(Transforms, AgreeWithDirectSums) {
     SCOPED_TRACE(testing::Message() << "L " << s.length << " D " << s.channels << " K " << s.width);
     expect_direct_sums(ConvolutionCase<float>(s));
     expect_direct_sums(ConvolutionCase<Bf16>(s));
+  }
+}
+
+// The norm of a channel over `rows` rows of [..., channels].
+double norm_of_channel(const auto& values, const ConvolutionSizes& s, int64_t channel,
+                       int64_t first_row, int64_t rows) {
+  double sum = 0;
+  for (int64_t row = first_row; row < first_row + rows; ++row) {
+    const auto value = double{values[static_cast<size_t>(row * s.channels + channel)]};
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+// Channels that share a transform are of sizes from 1 to 1e-9 in each array: others for x, kernel
+// and gradient, and for each example.
+template <typename T>
+ConvolutionCase<T> case_of_unlike_channels(const ConvolutionSizes& s) {
+  ConvolutionCase<T> c(s);
+  const auto scale = [&](auto& values, int64_t rows, int64_t shift) {
+    for (size_t n = 0; n < values.size(); ++n) {
+      const auto row = static_cast<int64_t>(n) / s.channels,
+                 channel = static_cast<int64_t>(n) % s.channels;
+      const int64_t exponent = (channel + channel / 16 * 3 + shift + row / rows) % 4;
+      values[n] = static_cast<float>(values[n]) * static_cast<float>(std::pow(1e-3, exponent));
+    }
+  };
+  scale(c.x, s.length, 0);
+  scale(c.kernel, s.width, 1);
+  scale(c.grad, s.length, 3);
+  return c;
+}
+
+// The largest error of each channel, as a share of the norms of its own numbers.
+template <typename T>
+double largest_share(const ConvolutionSizes& s) {
+  auto got = case_of_unlike_channels<T>(s);
+  run_by_transforms(got);
+  const auto want = directly_in_double(got);
+  double largest = 0;
+  for (int64_t c = 0; c < s.channels; ++c) {
+    const double of_kernel = norm_of_channel(want.kernel, s, c, 0, s.width);
+    double of_both = 0;  // gradients of the kernel are sums over examples
+    for (int64_t b = 0; b < s.batch; ++b) {
+      const double of_x = norm_of_channel(want.x, s, c, b * s.length, s.length);
+      const double of_grad = norm_of_channel(want.grad, s, c, b * s.length, s.length);
+      of_both += of_x * of_grad;
+      for (int64_t t = b * s.length; t < (b + 1) * s.length; ++t) {
+        const auto i = static_cast<size_t>(t * s.channels + c);
+        const double y = std::abs(got.y[i] - want.y[i]) / (of_x * of_kernel);
+        const double grad_x = std::abs(got.grad_x[i] - want.grad_x[i]) / (of_grad * of_kernel);
+        largest = std::max({largest, y, grad_x});
+      }
+    }
+    for (int64_t j = 0; j < s.width; ++j) {
+      const auto i = static_cast<size_t>(j * s.channels + c);
+      largest = std::max(largest, std::abs(got.grad_kernel[i] - want.grad_kernel[i]) / of_both);
+    }
+  }
+  return largest;
+}
+
+TEST_P(Transforms, KeepEachChannelsPrecisionBesideALargerOne) {
+  for (const auto& s : kTransformSizes) {
+    EXPECT_LT(largest_share<float>(s), 4e-7) << s.length << " x " << s.channels;
+  }
+}
+
+TEST(TransformsRef, KeepEachChannelsPrecisionBesideALargerOneInDouble) {
+  for (const auto& s : kTransformSizes) {
+    EXPECT_LT(largest_share<double>(s), 1e-15) << s.length << " x " << s.channels;
   }
 }
 
