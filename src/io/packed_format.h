@@ -8,8 +8,7 @@ namespace lra {
 
 enum class PackedFormat { kNone, kGzip, kBzip2, kXz, kZstd, kZip };
 
-// As many bytes as the longest of them needs.
-inline constexpr size_t kPackedFormatBytes = 10;
+inline constexpr size_t kPackedFormatBytes = 10;  // that the longest needs
 
 // The format of a file that begins with `first`.
 inline PackedFormat packed_format(std::string_view first) {

@@ -93,9 +93,6 @@ void check_tensors(const std::vector<TensorView>& tensors) {
   throw Error({.where = path, .what = what, .expected = expected});
 }
 
-// The header, which is an object of JSON, right after its length.
-constexpr size_t kHeaderOffset = sizeof(uint64_t);
-
 // Refuses other files of weights by their first bytes, which are no length of a header here: a
 // header of 640 bytes begins a file with 80 02, as a pickle does.
 void refuse_other_format(const std::string& path, std::string_view content) {
@@ -111,7 +108,7 @@ void refuse_other_format(const std::string& path, std::string_view content) {
       {"\x80\4\x95"sv, kPickle},  // a frame
       {"\x80\5\x95"sv, kPickle},
       {"\x89HDF\r\n\x1A\n"sv, "is an HDF5 file"}};
-  if (content.size() > kHeaderOffset && content[kHeaderOffset] == '{') return;
+  if (content.size() > 8 && content[8] == '{') return;  // the header, behind its length
   for (const auto& [begin, what] : kOthers) {
     if (!content.starts_with(begin)) continue;
     throw Error({.where = path,
