@@ -12,8 +12,8 @@
 #include "cli/published_results.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
+#include "records/check_record.h"
 #include "training/loaded_run.h"
-#include "training/record_findings.h"
 
 namespace lra::cli {
 namespace {
@@ -85,7 +85,7 @@ void tell_left_out(const std::vector<std::string>& problems) {
 // A card for each training run: printed, or as files of the folder --out.
 ExitCode write_cards(const Program& program, const ReportArguments& a) {
   std::vector<std::string> problems;
-  const auto records = report::collect_records(a.paths, &problems, training::record_findings);
+  const auto records = report::collect_records(a.paths, &problems);
   tell_left_out(problems);
   int count = 0;
   if (!a.out.empty()) make_folder(a.out);
@@ -117,15 +117,9 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
   for (const std::string& file : files) {
     const size_t before = findings.size();
     try {
-      const RunRecord record = read_record(file);
-      auto found = training::record_findings(record, file);
-      for (std::string& finding : training::check_checkpoints_beside(record, file)) {
-        found.push_back(std::move(finding));
-      }
-      for (const std::string& finding : found) {
-        const std::string line = file + ": " + finding;
-        if (std::ranges::find(findings, line) == findings.end()) findings.push_back(line);
-      }
+      const RunRecord record = read_consistent_record(file);
+      std::ranges::move(training::check_checkpoints_beside(record, file),
+                        std::back_inserter(findings));
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
@@ -157,8 +151,7 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format), "--out");
   report::ReportOptions options{
       .title = a.title, .literature = published_results(), .show_literature = a.literature};
-  const auto records =
-      report::collect_records(a.paths, &options.problems, training::record_findings);
+  const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const std::string text = report::render(records, format, options);
@@ -208,9 +201,8 @@ void add_report(CLI::App& app, Program& program) {
           ->excludes(format);
   command
       ->add_flag("--check", a->check,
-                 "check submitted records: hashes, settings, division, warnings, arithmetic, and "
-                 "metrics.jsonl and checkpoints next to them; prints one line per contradiction "
-                 "and exits with code 2")
+                 "check records: each agrees with its hash, and with metrics.jsonl and the weights "
+                 "next to it; prints one line per contradiction and exits with code 2")
       ->excludes(card);
   command->add_flag("--literature", a->literature,
                     "show published results of other papers, never ranked with the runs: opened on "

@@ -22,7 +22,6 @@
 #include "report/report.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
-#include "training/record_findings.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -60,7 +59,6 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
   const std::string path = measured_folder(suite, model, out) + "/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
-  if (!training::record_findings(record, path).empty()) return false;  // a report leaves it out
   const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
   if (record.status != RunStatus::kDone || record.provenance.device != device_title(device) ||
       canonical_text(record.config) != canonical_text(config.to_table())) {
@@ -130,14 +128,16 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
   options.literature = published_results();
   const auto own = own_folders(suite, out, cells);
-  const auto judge = [&](const RunRecord& record, const std::string& path) {
+  std::vector<std::string> files;
+  for (const std::string& path : report::find_record_files({out}, &options.problems)) {
     if (own.contains(std::filesystem::path(path).parent_path())) {
-      return training::record_findings(record, path);
+      files.push_back(path);
+    } else {
+      options.problems.push_back(path + ": left out; it is not a run of this suite");
+      say(program, options.problems.back());
     }
-    say(program, path + ": left out; it is not a run of this suite");
-    return std::vector<std::string>{"it is not a run of this suite"};
-  };
-  const auto records = report::collect_records({out}, &options.problems, judge);
+  }
+  const auto records = report::collect_records(files, &options.problems);
   for (const auto& [name, format] : {std::pair{"report.html", report::Format::kHtml},
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));

@@ -13,7 +13,6 @@
 #include "records/check_record.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
-#include "training/record_findings.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -85,11 +84,7 @@ void look_at_record(Cell& cell) {
   cell.state = CellState::kWaiting;
   if (!fs::exists(folder.record())) return;
   try {
-    RunRecord record = read_consistent_record(folder.record());
-    if (record.status == RunStatus::kDone) {
-      refuse_findings(training::record_findings(record, folder.record()), folder.record());
-    }
-    cell.record = std::move(record);
+    cell.record = read_consistent_record(folder.record());
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUserError) throw;
     cell.state = CellState::kDamaged;

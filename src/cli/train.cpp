@@ -23,7 +23,6 @@
 #include "training/fairness.h"
 #include "training/loaded_run.h"
 #include "training/process_group.h"
-#include "training/record_findings.h"
 #include "training/stored_run.h"
 #include "training/trainer.h"
 
@@ -305,9 +304,8 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   std::optional<OwnedFolder> owned;
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume && wanted.change.empty()) {
-    RunRecord record = read_record(folder.record());
+    RunRecord record = read_consistent_record(folder.record());
     if (record.status == RunStatus::kDone) {
-      refuse_findings(training::record_findings(record, folder.record()), folder.record());
       if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
       return record;
     }

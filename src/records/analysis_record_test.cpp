@@ -198,7 +198,9 @@ TEST(AnalysisRecord, RefusesFilesOutsideItsFolder) {
 
 TEST(AnalysisRecord, NamesTheFieldThatIsWrong) {
   const auto error_of_text = [](const std::string& from, const std::string& to) {
-    std::string text = to_json(span_record());
+    Json json = to_json_object(span_record());
+    json.erase("record_hash");
+    std::string text = json_text(json);
     const size_t place = text.find(from);
     EXPECT_NE(place, std::string::npos) << from;
     text.replace(place, from.size(), to);
@@ -209,6 +211,13 @@ TEST(AnalysisRecord, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(error_of_text("\"split\"", "\"spilt\""), HasSubstr("'split' is missing"));
   EXPECT_THAT(error_of_text("\"mean_length\"", "\"x\": 1, \"mean_length\""),
               HasSubstr("unknown field 'span.x'"));
+}
+
+TEST(AnalysisRecord, RefusesAChangedRecordByItsHash) {
+  Json json = to_json_object(span_record());
+  json["step"] = 17;
+  EXPECT_THAT(error_of([&] { parse_analysis(json_text(json), "a.json"); }),
+              HasSubstr("a.json: was changed after it was written"));
 }
 
 TEST(AnalysisRecord, IsReadBackFromItsFile) {

@@ -24,6 +24,8 @@
 
 namespace lra {
 
+inline constexpr const char* kRecordHash = "record_hash";
+
 void fields(auto& f, CheckFinding& finding) {
   static constexpr std::array<const char*, 2> kLevels = {"note", "warning"};
   f("check", finding.check);
@@ -203,18 +205,30 @@ class RecordReader {
   JsonFields& in_;
 };
 
+// Hash of everything in the document except the field record_hash, independent of the order of
+// fields and of white space.
+std::string record_hash(const Json& json);
+
 // A whole file of records of one kind: the schema is read first, because the rest depends on it.
 // `Record` has a member `schema`, whose default is this version's.
 template <typename Record>
 Json file_to_json(Record record) {
   RecordWriter writer;
   writer("schema", record.schema);
+  std::string hash;  // of what follows
+  writer(kRecordHash, hash);
   fields(writer, record);
-  return writer.take();
+  Json json = writer.take();
+  json[kRecordHash] = record_hash(json);
+  return json;
 }
 
+// Throws lra::Error if the document has another hash than the one it states. Records of earlier
+// programs state none.
+void refuse_edited(JsonFields& in);
+
 // `what` is such a record in words, "a run record". Throws lra::Error as the reader does, and for
-// another schema.
+// another schema or content that is not as it was written.
 template <typename Record>
 Record parse_record_file(const std::string& text, const std::string& name, const JsonLimits& limits,
                          const std::string& what) {
@@ -233,13 +247,14 @@ Record parse_record_file(const std::string& text, const std::string& name, const
                  .expected = "schema " + std::to_string(record.schema),
                  .advice = "read it with the version of lra that wrote it"});
   }
+  refuse_edited(in);
   RecordReader reader(in);
   fields(reader, record);
   in.finish();
   return record;
 }
 
-// Looks for numbers that no record can have, as in one edited by hand or by another program.
+// Looks for numbers that no record can have, as in one made by another program.
 class Inspection {
  public:
   // `name` is the record in messages, and outlives this.

@@ -143,12 +143,37 @@ TEST(RunRecord, IsWrittenToAndReadFromAFile) {
   EXPECT_THROW(read_record(folder.file("none.json")), Error);
 }
 
-// The message with which a changed record is refused.
+// The message with which a changed record without a hash is refused.
 template <typename F>
 std::string refusal(const F& change) {
   Json json = parse_json(to_json(full_record()), "full");
+  json.erase("record_hash");
   change(json);
   return error_of([&] { parse_record(json_text(json), "r.json"); });
+}
+
+TEST(RunRecord, RefusesAChangedRecordByItsHash) {
+  const Json json = parse_json(to_json(full_record()), "full");
+  const auto error_with = [&](const auto& change) {
+    Json changed = json;
+    change(changed);
+    return error_of([&] { (void)parse_record(json_text(changed), "r.json"); });
+  };
+  const auto edited =
+      HasSubstr("r.json: was changed after it was written: its content does not match record_hash");
+  EXPECT_THAT(error_with([](Json& j) { j["test"]["accuracy"] = 0.99; }), edited);
+  EXPECT_THAT(error_with([](Json& j) { j["seed"] = 8; }), edited);
+  EXPECT_THAT(error_with([](Json& j) { j["config"]["model"]["width"] = 65; }), edited);
+  EXPECT_THAT(error_with([](Json& j) { j["record_hash"] = std::string(32, '0'); }), edited);
+  EXPECT_THAT(error_with([](Json& j) { j.erase("warnings"); }), edited);
+  EXPECT_EQ(error_with([](Json& j) { j = Json(nlohmann::json(j)); }), "")
+      << "keys in another order";
+  EXPECT_EQ(error_with([](Json& j) {
+              j.erase("record_hash");
+              j["seed"] = 8;
+            }),
+            "")
+      << "records of earlier programs have none";
 }
 
 TEST(RunRecord, RefusesUnknownSchemasFirst) {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
-#include "records/check_analysis.h"
+#include "records/check_record.h"
 
 namespace lra::report {
 namespace {
@@ -71,7 +71,17 @@ void load_pictures(const fs::path& folder, Analysis& analysis, std::vector<std::
   }
 }
 
-// The reason to leave an analysis out; empty if there is none. The run's warnings become its own.
+// The step of the run's weights by the name that the analysis read; nothing if the record does not
+// say. A run that is not done may have saved others since.
+std::optional<int64_t> recorded_step(const AnalysisRecord& analysis, const RunRecord& run) {
+  if (run.status != RunStatus::kDone) return {};
+  if (analysis.checkpoint == "last") return run.steps;
+  if (analysis.checkpoint == "best" && run.best_val) return run.best_val->step;
+  return {};
+}
+
+// The reason to leave an analysis out; empty if there is none. The run's warnings, and what the
+// checks of its data found, become its own.
 std::string reason_to_leave_out(AnalysisRecord& analysis, const fs::path& path) {
   if (analysis.foreign_weights) return "it is of another run's weights";
   if (analysis.other_data) return "it is of data that the run was not made with";
@@ -83,30 +93,16 @@ std::string reason_to_leave_out(AnalysisRecord& analysis, const fs::path& path) 
   if (!is_one_of(analysis, identities_of(record))) {
     return "it is of another run: " + text_of(analysis);
   }
-  if (analysis.step > record.steps) {
-    return "it is of step " + std::to_string(analysis.step) + "; the run has " +
-           std::to_string(record.steps);
+  const std::string of = "it is of step " + std::to_string(analysis.step);
+  if (analysis.step > record.steps) return of + "; the run has " + std::to_string(record.steps);
+  if (const auto step = recorded_step(analysis, record); step && *step != analysis.step) {
+    return of + "; the run's " + analysis.checkpoint + " weights are those of " +
+           std::to_string(*step) + ": analyze the run again";
   }
   add_warnings_of(record, analysis);
-  const std::vector<std::string> findings = check_analysis(analysis, record);
-  return findings.empty() ? "" : findings.front();
+  if (!analysis.data_checks) analysis.data_checks = record.data_checks;
+  return "";
 }
-
-// Runs with different seeds have different weights: equal ones are a copy under another seed.
-class TrainedWeights {
- public:
-  std::vector<std::string> doubts(const RunRecord& record, const std::string& path) {
-    if (record.status != RunStatus::kDone || record.initial_weights) return {};
-    if (record.weights_hash.empty()) return {};
-    const auto [found, is_new] = seen_.try_emplace(record.weights_hash, record.seed, path);
-    const auto& [seed, first] = found->second;
-    if (is_new || seed == record.seed) return {};
-    return {"its weights are those of seed " + std::to_string(seed) + " in " + first};
-  }
-
- private:
-  std::map<std::string, std::pair<uint64_t, std::string>> seen_;  // by hash
-};
 
 }  // namespace
 
@@ -166,20 +162,11 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
 }
 
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
-                                       std::vector<std::string>* problems,
-                                       const RecordJudge& judge) {
+                                       std::vector<std::string>* problems) {
   std::vector<RunRecord> records;
-  TrainedWeights weights;
   for (const std::string& path : find_record_files(paths, problems)) {
     try {
-      RunRecord record = read_record(path);
-      std::vector<std::string> doubts = judge(record, path);
-      if (doubts.empty()) doubts = weights.doubts(record, path);
-      if (doubts.empty()) {
-        records.push_back(std::move(record));
-      } else {
-        problems->push_back(path + ": left out; " + doubts[0]);
-      }
+      records.push_back(read_consistent_record(path));
     } catch (const Error& error) {
       problems->push_back(error.what());
     }

@@ -1,7 +1,6 @@
 // Finding run records, and the analyses of runs, on disk.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,16 +17,11 @@ namespace lra::report {
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems);
 
-// One line for each finding against the record in the file `path`.
-using RecordJudge =
-    std::function<std::vector<std::string>(const RunRecord&, const std::string& path)>;
-
-// Reads those files, in their order. A file that cannot be read, is not a run record, is objected
-// to by `judge`, or has the weights of another run with another seed adds one line to `problems`
+// Reads those files, in their order. A file that cannot be read, is not a run record, was edited,
+// or is contradicted by the log next to it (read_consistent_record()) adds one line to `problems`
 // and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
-                                       std::vector<std::string>* problems,
-                                       const RecordJudge& judge);
+                                       std::vector<std::string>* problems);
 
 // An analysis with the pictures that its record names: file name -> the bytes of a PNG.
 struct Analysis {
@@ -41,8 +35,8 @@ inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 // The analyses at `paths`, found like run records: files KIND.json in folders named analysis. A
 // picture that is missing, too large or not a PNG adds a line to `problems`, and so does an
 // analysis that is left out because it used other weights or data than the run's, belongs to
-// another run than the one whose record is in the folder above it, or is contradicted by that
-// record (check_analysis()). A path without analyses is not a problem.
+// another run than the one whose record is in the folder above it, or is of weights that this run
+// has replaced since. A path without analyses is not a problem.
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

@@ -115,13 +115,6 @@ found, record = (json.load(open(path)) for path in sys.argv[1:])
 assert found["exported"] and found["model"] == "s4d" and found["task"] == "custom:rows"
 assert found["accuracy"] == record["test"]["accuracy"], (found, record["test"])
 PYTHON
-  cp -r elsewhere/model edited
-  echo "The best model." >>edited/README.md
-  sed -i '/record.json/d' edited/SHA256SUMS
-  expect_code 2 lra report edited --check
-  for name in README.md record.json; do
-    cat out err | grep -q "another digest of $name" || fail "an edited export: $(cat out err)"
-  done
   expect_code 0 lra eval elsewhere/model --data elsewhere/rows
   grep -q '^exported: S4D on Own data: rows' out || fail "eval does not say what it is"
   expect_code 2 lra eval elsewhere/model --data data/digits

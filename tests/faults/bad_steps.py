@@ -116,6 +116,7 @@ class Trial:
                 shutil.rmtree(folder / "checkpoints" / f"step_{later}")
         record = Ended(folder, 0).record
         record["status"] = "running"
+        del record["record_hash"]
         (folder / "record.json").write_text(json.dumps(record), encoding="utf-8")
         return folder
 

@@ -10,6 +10,7 @@ is safe; and when the program ends nothing may be at risk but lock files. --quic
 records nothing; the full form writes docs/results/scorecard/10-durable.json.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -75,8 +76,10 @@ def commands(scratch):
     yield "train", run.command(), scratch / "train", 0
     stopped = Run(folder("resumed"), "run", data, **tiny)
     shutil.copytree(run.folder, stopped.folder, symlinks=True)
-    record = stopped.folder / "record.json"
-    record.write_text(record.read_text().replace('"status": "done"', '"status": "stopped"'))
+    path = stopped.folder / "record.json"
+    record = json.loads(path.read_text()) | {"status": "stopped"}
+    del record["record_hash"]
+    path.write_text(json.dumps(record))
     shutil.rmtree(stopped.checkpoints() / "step_6")
     yield "train --resume", stopped.command(), scratch / "resumed", 0
     words = [PROGRAM, "data", "make", "listops", "--train", "50", "--val", "5", "--test", "5", "--quiet"]

@@ -3,8 +3,8 @@
     LRA_PROGRAM=build/lra python3 tests/faults/reproduce.py [--quick]
 
 A run of every model is reproduced from its record alone, with another number of threads every other time.
-Then records that cannot hold: one digit of the weights' hash changed, another seed, other data, a run
-that was stopped, a measurement. --quick: three models, nothing recorded; else
+Then records that cannot hold: one digit of the weights' hash changed with and without the record's own
+hash, another seed, other data, a run that was stopped, a measurement. --quick: three models, nothing recorded; else
 docs/results/scorecard/07-reproduce.json.
 """
 import argparse
@@ -65,10 +65,19 @@ def problems_of_false_records(root):
     def other_data(document):
         document["data_hash"] = document["data_hash"][::-1]
 
-    cases = [("weights", other_hash, True), ("seed", other_seed, False),
-             ("data", other_data, False),
-             ("stopped", lambda document: document.update(status="stopped"), False),
-             ("bench", lambda document: document.update(kind="bench"), False)]
+    def of_earlier_program(change):
+        def change_both(document):
+            del document["record_hash"]
+            change(document)
+        return change_both
+
+    cases = [("weights", other_hash, False), ("seed", other_seed, False),
+             ("weights, without the hash", of_earlier_program(other_hash), True),
+             ("data, without the hash", of_earlier_program(other_data), False),
+             ("stopped, without the hash",
+              of_earlier_program(lambda document: document.update(status="stopped")), False),
+             ("bench, without the hash",
+              of_earlier_program(lambda document: document.update(kind="bench")), False)]
     wrong = []
     for name, change, runs_again in cases:
         code, answer, complaint = reproduce(root, changed(record, root, change))

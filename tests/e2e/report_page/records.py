@@ -2,17 +2,12 @@
 
     records.py FOLDER [--hostile]
 
---hostile: one run whose every text is markup, terminal escapes and a name without end. A report takes
-records that agree with themselves: they have the settings of the preset, and the program in LRA_PROGRAM says
-which hashes, sizes and titles follow from these.
+--hostile: one run whose every text is markup, terminal escapes and a name without end.
 """
 import json
 import math
-import os
 import pathlib
-import re
 import struct
-import subprocess
 import sys
 import tomllib
 import zlib
@@ -30,9 +25,6 @@ UNTIMED = ("sparse_transformer", "longformer")
 LENGTHS = (1024, 2048, 3072, 4096)
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
 SECTIONS = ("task", "model", "mixer", "train", "groups")
-# Fields of a record that follow from its settings; the fingerprint from config_hash.
-FOLLOWING = ("config_hash", "fingerprint", "num_parameters", "base_parameters", "division", "division_reason",
-             "published_setting", "preset_steps", "task_title", "model_title", "validation")
 IDENTITY = ("task", "task_title", "task_version", "model", "model_title", "preset", "seed", "config_hash",
             "data_hash", "fingerprint")
 HOSTILE = ("</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
@@ -79,7 +71,7 @@ def run(task, model, accuracy):
         "task_title": title, "task_version": 1, "model": model, "model_title": MODELS[model],
         "preset": "paper", "seed": 0, "validation": "own", "checkpoint": "last",
         "data_source": "imported", "data_hash": "d" * 32, "config_hash": "c" * 32,
-        "weights_hash": f"{task}-{model}", "fingerprint": "", "num_parameters": 100000,
+        "weights_hash": f"{task}-{model}", "fingerprint": f"{task}-{model}", "num_parameters": 100000,
         "base_parameters": 100000, "division": "apples-to-apples", "division_reason": "",
         "published_setting": True,
         "steps": steps, "planned_steps": steps, "preset_steps": steps,
@@ -181,7 +173,6 @@ def write_fixed(folder):
     for place, model in enumerate(model for model in MODELS if model not in UNTIMED):
         for mode in ("train", "infer"):
             write(folder / f"bench-{mode}-{model}" / "record.json", bench(mode, model, place))
-    agree(folder)
     for (task, model, kind), result in analyses().items():
         beside = folder / f"{task}-{model}" / "analysis"
         run_record = json.loads((beside.parent / "record.json").read_text(encoding="utf-8"))
@@ -195,18 +186,6 @@ def write_fixed(folder):
 def of_run(record):
     """What an analysis repeats of the record of its run, whose last weights it read."""
     return {key: record[key] for key in IDENTITY} | {"step": record["steps"]}
-
-
-def agree(folder):
-    """Gives every record what follows from its settings, as the check of records names it."""
-    for _ in range(2):  # the fingerprint follows from config_hash
-        told = subprocess.run([os.environ["LRA_PROGRAM"], "report", str(folder), "--check"],
-                              capture_output=True, text=True, check=False).stdout
-        pattern = rf"^(.*/record\.json): ({'|'.join(FOLLOWING)}) is .*; expected (.*)$"
-        for path, field, expected in re.findall(pattern, told, re.MULTILINE):
-            document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-            is_text = isinstance(document[field], str)
-            write(pathlib.Path(path), document | {field: expected if is_text else json.loads(expected)})
 
 
 def hostile(value):
@@ -224,7 +203,6 @@ def hostile(value):
 def write_hostile(folder):
     for place, seen in enumerate((run("text", "performer", 0.65), bench("train", "transformer", 1))):
         record = hostile(seen)
-        # Its model counts as a Python class, which a program without an interpreter cannot judge.
         record |= {key: seen[key] for key in ("kind", "status", "failure", "data_hash", "fingerprint")}
         if record["baselines"]:
             record["baselines"][HOSTILE] = 0.5
@@ -232,7 +210,6 @@ def write_hostile(folder):
         record["provenance"] |= {key: seen["provenance"][key]
                                  for key in ("git_dirty", "started_utc", "finished_utc")}
         write(folder / str(place) / "record.json", record)
-    agree(folder)
     for kind, result in (("span", span(100.0, 1000)),
                          ("rollout", {"examples": [rollout_example(3, 1)]})):
         record = hostile(analysis(kind, "text", "transformer", result))
