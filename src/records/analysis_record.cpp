@@ -259,12 +259,6 @@ void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis) {
   }
 }
 
-bool is_in_doubt(const AnalysisRecord& record) {
-  return record.warnings && std::ranges::any_of(*record.warnings, [](const std::string& warning) {
-           return warning.starts_with(kDataDoubt);
-         });
-}
-
 Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }
 
 std::string to_json(const AnalysisRecord& record) {

@@ -155,8 +155,6 @@ struct AnalysisRecord : RunIdentity {
 
 // Adds the warnings of `run` that begin with kDataDoubt or kEditedPresets, and are not there yet.
 void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis);
-// True if figures are of data in doubt.
-bool is_in_doubt(const AnalysisRecord& record);
 
 std::string to_json(const AnalysisRecord& record);
 Json to_json_object(const AnalysisRecord& record);

@@ -1,9 +1,11 @@
 #include "report/baselines.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "report/settings.h"
+#include "report/tables.h"
 
 namespace lra::report {
 namespace {
@@ -47,6 +49,10 @@ BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
   return row;
 }
 
+std::string shown_name(const std::string& name) {
+  return name == "root_operator" ? std::string(kRootOperatorName) : name;
+}
+
 SettingLines task_settings(const RunRecord& record) {
   const ConfigValue* settings = record.config.find("task");
   if (!settings || !settings->as_table()) return {};
@@ -83,10 +89,9 @@ Figures found_figures(const std::vector<RunRecord>& records) {
     if (record.kind != "train") continue;
     has_listops = has_listops || record.task == "listops";
     for (const auto& [name, accuracy] : record.baselines) {
-      const std::string shown = name == "root_operator" ? std::string(kRootOperatorName) : name;
       SettingLines lines = task_settings(record);
       lines.merge(data_lines(record, data_of_tasks));
-      figures[shown][record.task][lines].push_back(100 * accuracy);
+      figures[shown_name(name)][record.task][lines].push_back(100 * accuracy);
     }
   }
   if (has_listops) fill_listops(figures);
@@ -139,10 +144,23 @@ const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
   return best;
 }
 
-bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
-  if (!cell.shown_accuracy()) return false;
-  const BaselineRow* best = best_baseline(board, column);
-  return best && *best->accuracy[column] >= cell.accuracy.mean - cell.interval.value_or(0);
+std::string trivial_reason(const Leaderboard& board, size_t column, const Cell& cell,
+                           const std::vector<RunRecord>& records) {
+  std::map<std::string, std::vector<double>> recorded;
+  for (const size_t run : cell.runs) {
+    for (const auto& [name, accuracy] : records[run].baselines) {
+      recorded[shown_name(name)].push_back(100 * accuracy);
+    }
+  }
+  std::pair<double, std::string> best;
+  for (const auto& [name, values] : recorded) {
+    best = std::max(best, {summarize(values).mean, name});
+  }
+  if (const BaselineRow* row = best_baseline(board, column); row && recorded.empty()) {
+    best = {*row->accuracy[column], row->name};
+  }
+  if (best.second.empty() || best.first < cell.accuracy.mean - cell.interval.value_or(0)) return "";
+  return accuracy_text(best.first) + " of " + best.second;
 }
 
 }  // namespace lra::report

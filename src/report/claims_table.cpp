@@ -33,6 +33,10 @@ std::string counts_text(const std::vector<JudgedClaim>& claims) {
 
 Table claims_table(const ReportInput& input) {
   std::vector<JudgedClaim> claims = judge_claims(input);
+  if (std::ranges::all_of(claims,
+                          [](const auto& judged) { return scaled_finding(judged).empty(); })) {
+    return {};
+  }
   std::stable_sort(claims.begin(), claims.end(),
                    [](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
   std::string measured;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "report/marks.h"
 #include "report/run_facts.h"
 
 namespace lra::report {
@@ -26,8 +27,9 @@ struct Selection {
     return !row.is_self_pretrained && (!preset || row.preset == *preset);
   }
   std::optional<double> figure(const Cell& cell) const {
-    if (!preset) return cell.shown_accuracy();
-    return cell.compared_accuracy();
+    if (preset) return cell.compared_accuracy();
+    const bool is_paper_task = cell.task_changes.empty() && !cell.has(MarkKind::kSuspect);
+    return is_paper_task ? cell.shown_accuracy() : std::nullopt;
   }
 };
 
@@ -80,17 +82,20 @@ Finding average_of(const Leaderboard& board, const Selection& selection, std::st
   return best;
 }
 
-// The most informative measurements, unless they are of another preset than requested.
-const SpeedGrid* grid_of(const ReportInput& input, const Selection& selection,
-                         std::string_view mode) {
+// The model among the most informative measurements; null if it was not measured, if they are of
+// another preset than requested, or after a look at a few windows, whose spread says little.
+const SpeedRow* measured(const ReportInput& input, const Selection& selection,
+                         std::string_view model, std::string_view mode, int64_t length) {
+  constexpr int64_t kLeastWindows = 5;
   const SpeedGrid* grid = paper_grid(input.grids, mode);
-  return grid && (!selection.preset || grid->preset == *selection.preset) ? grid : nullptr;
+  if (!grid || (selection.preset && grid->preset != *selection.preset)) return nullptr;
+  const SpeedRow* row = grid->find(model, length);
+  return row && row->measured.windows >= kLeastWindows ? row : nullptr;
 }
 
 Finding speed_of(const ReportInput& input, const Selection& selection, std::string_view model,
                  std::string_view mode, int64_t length) {
-  const SpeedGrid* grid = grid_of(input, selection, mode);
-  const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
+  const SpeedRow* row = measured(input, selection, model, mode, length);
   if (!row || !row->relative || row->measured.steps_per_s <= 0) return std::nullopt;
   const Measurement& m = row->measured;
   const double spread = (m.fastest_steps_per_s - m.slowest_steps_per_s) / 2 / m.steps_per_s;
@@ -99,8 +104,7 @@ Finding speed_of(const ReportInput& input, const Selection& selection, std::stri
 
 Finding memory_of(const ReportInput& input, const Selection& selection, std::string_view model,
                   int64_t length) {
-  const SpeedGrid* grid = grid_of(input, selection, "train");
-  const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
+  const SpeedRow* row = measured(input, selection, model, "train", length);
   const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
   if (bytes <= 0) return std::nullopt;
   // The rounding of memory blocks changes a peak by this much.
@@ -110,12 +114,13 @@ Finding memory_of(const ReportInput& input, const Selection& selection, std::str
 }
 
 bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Selection& selection) {
+  if (!suspicion_of(analysis.data_checks).empty()) return false;
+  const auto run = std::ranges::find(input.records, analysis.fingerprint, &RunRecord::fingerprint);
+  const bool is_known = run != input.records.end();
+  if (is_known && !task_changes_of(*run).empty()) return false;
   if (!selection.preset) return true;
-  if (analysis.preset != *selection.preset) return false;
-  return std::any_of(input.records.begin(), input.records.end(), [&](const RunRecord& run) {
-    return run.fingerprint == analysis.fingerprint && has_figure(run) &&
-           shortfall_of(run).empty() && run.published_setting;
-  });
+  return analysis.preset == *selection.preset && is_known && has_figure(*run) &&
+         shortfall_of(*run).empty() && run->published_setting;
 }
 
 // The figure of the model's first analysis on the task that has one: they are sorted by path.

@@ -10,15 +10,39 @@
 namespace lra::report {
 namespace {
 
-constexpr std::array kColumns = {
-    "kind",         "model",       "preset",         "checkpoint",
-    "settings",     "task",        "task_version",   "percent",
-    "seeds",        "deviation",   "half_width95",   "half_width95_over_seeds",
-    "fail",         "diverged",    "failed",         "unfinished",
-    "paper_v0",     "paper_v1",    "minus_paper_v0", "minus_paper_v1",
-    "validation",   "division",    "parameters",     "train_seconds",
-    "tokens_per_s", "steps_per_s", "relative_speed", "peak_memory_bytes",
-    "revision",     "machine",     "shortfall"};
+constexpr std::array kColumns = {"kind",
+                                 "model",
+                                 "preset",
+                                 "checkpoint",
+                                 "settings",
+                                 "task",
+                                 "task_version",
+                                 "percent",
+                                 "seeds",
+                                 "deviation",
+                                 "half_width95",
+                                 "half_width95_over_seeds",
+                                 "fail",
+                                 "diverged",
+                                 "failed",
+                                 "unfinished",
+                                 "paper_v0",
+                                 "paper_v1",
+                                 "minus_paper_v0",
+                                 "minus_paper_v1",
+                                 "validation",
+                                 "division",
+                                 "parameters",
+                                 "train_seconds",
+                                 "tokens_per_s",
+                                 "steps_per_s",
+                                 "relative_speed",
+                                 "peak_memory_bytes",
+                                 "revision",
+                                 "machine",
+                                 "suspect_data",
+                                 "other_settings",
+                                 "not_above_trivial"};
 
 // A line of the file: fields by column. Those that are not set are empty.
 class Line {
@@ -93,7 +117,7 @@ std::string result_line(const Row& row, const TaskColumn& column, const Cell& ce
   line.set("steps_per_s", cell.speed.steps_per_s);
   line.set("relative_speed", cell.speed.relative);
   line.set_count("peak_memory_bytes", cell.speed.peak_memory_bytes);
-  line.set("shortfall", cell.shortfall);
+  for (const auto& [kind, reason] : cell.marks) line.set(meaning_of(kind).field, reason);
   return line.text();
 }
 

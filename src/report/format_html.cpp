@@ -104,11 +104,6 @@ std::string paper_tables_section(const ReportInput& input) {
          tables_section({convergence_table(input.analyses)}) + missing_tables_html(input);
 }
 
-std::string claims_section(const ReportInput& input) {
-  const Table table = claims_table(input);
-  return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
-}
-
 // A table that has the section's title.
 std::string table_section(const Table& table) {
   if (table.rows.empty()) return "";
@@ -128,7 +123,7 @@ std::string format_html(const ReportInput& input) {
       {"leaderboard", "Leaderboard", board_section(input)},
       {"own-data", "Own data", table_section(own_data_table(input.own))},
       {"pretraining", "Masked pretraining", table_section(pretraining_table(input.records))},
-      {"claims", "Claims", claims_section(input)},
+      {"claims", "Claims", table_section(claims_table(input))},
       {"tables", "Tables 2 to 5", paper_tables_section(input)},
       {"figures", "Figures", figures_html(input)},
       {"controls", "Controls", tables_section({controls_table(input.analyses)})},

@@ -1,6 +1,7 @@
 // The whole report for programs: the numbers of the leaderboard unrounded, then the records.
-#include "io/json.h"
+#include <algorithm>
 
+#include "io/json.h"
 #include "report/claims.h"
 #include "report/formats.h"
 #include "report/markup.h"
@@ -35,7 +36,11 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["half_width95_over_seeds"] = optional_number(cell.accuracy.half_width95);
   json["half_width95"] = optional_number(cell.interval);
   json["fail"] = cell.fail;
-  json["shortfall"] = cell.shortfall;
+  for (const MarkKind kind : {MarkKind::kSuspect, MarkKind::kChanged, MarkKind::kTrivial}) {
+    const auto mark = std::ranges::find(cell.marks, kind, &Mark::kind);
+    json[meaning_of(kind).field] = mark == cell.marks.end() ? "" : mark->reason;
+  }
+  json["task_changes"] = changes_text(cell.task_changes);
   json["paper_fail"] = cell.paper_fail;
   json["diverged"] = cell.num_diverged;
   json["failed"] = cell.num_failed;

@@ -11,7 +11,7 @@ std::string comment(std::string_view text) { return "% " + clean(text) + "\n"; }
 
 // Follows the paper: the best figure of a column is bold, the second underlined.
 std::string latex_cell(const TableCell& cell) {
-  const std::string text = latex(cell.text);
+  const std::string text = latex(cell.text + signs_of(cell.marks));
   switch (cell.emphasis) {
     case Emphasis::kBest:
       return "\\textbf{" + text + "}";
@@ -32,13 +32,15 @@ std::string latex_line(const std::vector<TableCell>& cells) {
 
 std::string latex_table(const Table& table) {
   if (table.rows.empty()) return "";
-  const auto words = static_cast<size_t>(table.num_left);
   std::vector<TableCell> header;
-  for (const std::string& title : table.header) header.push_back({title});
+  std::string columns;
+  for (const std::string& title : table.header) {
+    columns += table.is_word(header.size()) ? 'l' : 'r';
+    header.push_back({title});
+  }
   std::string text = "\n\\begin{table}\n\\caption{" + latex(table.title + ". " + table.caption) +
-                     "}\n\\begin{tabular}{" + std::string(words, 'l') +
-                     std::string(table.header.size() - words, 'r') + "}\n\\toprule\n" +
-                     latex_line(header) + "\\midrule\n";
+                     "}\n\\begin{tabular}{" + columns + "}\n\\toprule\n" + latex_line(header) +
+                     "\\midrule\n";
   for (const auto& row : table.rows) text += latex_line(row);
   return text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
 }

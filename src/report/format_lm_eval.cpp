@@ -22,7 +22,7 @@ Json result_of(const TaskColumn& column, const Cell& cell, const RunRecord& run)
                            ? *cell.accuracy.deviation / 100 / std::sqrt(cell.accuracy.count)
                            : std::sqrt(p * (1 - p) / n);
   result["acc_stderr,none"] = json_number(error);
-  if (!cell.shortfall.empty()) result["shortfall"] = clean(cell.shortfall);
+  for (const auto& [kind, reason] : cell.marks) result[meaning_of(kind).field] = clean(reason);
   return result;
 }
 

@@ -7,7 +7,7 @@ namespace lra::report {
 namespace {
 
 std::string cell_text(const TableCell& cell) {
-  const std::string text = markdown(cell.text);
+  const std::string text = markdown(cell.text) + signs_of(cell.marks);
   if (cell.emphasis == Emphasis::kBest) return "**" + text + "**";
   return text;
 }
@@ -17,7 +17,7 @@ std::string table_text(const Table& table) {
   for (const std::string& title : table.header) text += " " + markdown(title) + " |";
   text += "\n|";
   for (size_t i = 0; i < table.header.size(); ++i) {
-    text += static_cast<int>(i) < table.num_left ? " --- |" : " ---: |";
+    text += table.is_word(i) ? " --- |" : " ---: |";
   }
   text += "\n";
   for (const auto& row : table.rows) {

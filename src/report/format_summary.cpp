@@ -19,19 +19,19 @@ constexpr int kWidth = 64, kHeight = 14;  // of a chart's field, in characters
 
 Table accuracies(const Leaderboard& board) {
   Table table{.title = "Test accuracy, percent",
-              .caption = has_shortfall(board)
-                             ? "†: fewer steps than the preset has, a part of the test "
-                               "set, or data in doubt."
-                             : "",
+              .caption = marks_legend(board),
               .header = {"Model"},
               .rows = {}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
+  std::vector<std::string> marks;
   for (const Row& row : board.rows) {
     std::vector<TableCell> cells = {{row_label(board, row)}};
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      cells.push_back({figure_text(row.cells[i]), rank_of(board, row, ranked_figure(i))});
+      cells.push_back(
+          {figure_text(row.cells[i]), rank_in_column(board, row, i), row.cells[i].marks});
     }
     table.rows.push_back(std::move(cells));
+    marks.push_back(marks_text(board, row));
   }
   if (table.rows.empty()) return table;
   std::vector<TableCell> best = {{"best trivial baseline", Emphasis::kQuiet}};
@@ -40,6 +40,7 @@ Table accuracies(const Leaderboard& board) {
     best.push_back({highest ? accuracy_text(highest->accuracy[i]) : "-", Emphasis::kQuiet});
   }
   table.rows.push_back(std::move(best));
+  add_marks(table, std::move(marks));
   return table;
 }
 

@@ -82,9 +82,9 @@ std::string row_text(const Table& table, const std::vector<TableCell>& row,
   std::string text;
   for (size_t y = 0; y < height; ++y) {
     size_t end = page.size();
-    while (end > 0 && y >= cells[end - 1].size()) --end;
+    while (end > 0 && (y >= cells[end - 1].size() || cells[end - 1][y].empty())) --end;
     for (size_t c = 0; c < end; ++c) {
-      const bool left = static_cast<int>(page[c]) < table.num_left;
+      const bool left = table.is_word(page[c]);
       const std::string part = y < cells[c].size() ? cells[c][y] : "";
       // Nothing follows the last cell of a line, so words there need no padding.
       const bool is_last = c + 1 == end;
@@ -100,7 +100,7 @@ std::string row_text(const Table& table, const std::vector<TableCell>& row,
 void clean_texts(Table& table) {
   for (std::string& title : table.header) title = clean(title);
   for (auto& row : table.rows) {
-    for (TableCell& cell : row) cell.text = clean(cell.text);
+    for (TableCell& cell : row) cell.text = clean(cell.text) + signs_of(cell.marks);
   }
 }
 
@@ -129,7 +129,13 @@ std::string text_table(Table table, bool color) {
     for (const size_t i : page) total += kGap + widths[i];
     text += row_text(table, header, page, widths, color);
     text += std::string(static_cast<size_t>(total), '-') + "\n";
-    for (const auto& row : table.rows) text += row_text(table, row, page, widths, color);
+    const auto is_empty = [&](const auto& row) {  // on this page, but for the names
+      return std::all_of(page.begin() + table.num_keys, page.end(),
+                         [&](size_t i) { return row[i].text.empty(); });
+    };
+    for (const auto& row : table.rows) {
+      if (!is_empty(row)) text += row_text(table, row, page, widths, color);
+    }
     text += "\n";
   }
   return text + wrapped(clean(table.caption), "") + "\n";

@@ -34,12 +34,13 @@ std::string task_row_html(const TaskColumn& column, const Cell& cell) {
       cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), cell.paper_v1)};
   const auto& deviation = cell.accuracy.deviation;
   return "<tr><td class=\"word\">" + html(column.title) + "</td><td>" + html(figure_text(cell)) +
-         "</td><td>" + (cell.interval ? "±" + fixed(*cell.interval, 2) : "-") + "</td><td>" +
+         marks_html(cell.marks) + "</td><td>" +
+         (cell.interval ? "±" + fixed(*cell.interval, 2) : "-") + "</td><td>" +
          (deviation ? fixed(*deviation, 2) : "-") + "</td><td>" + papers[0] + "</td><td>" +
          papers[1] + "</td><td>" + size_text(cell.num_parameters) + "</td><td>" +
          time_text(cell.train_seconds) + "</td><td>" + run_links(cell.runs) +
-         "</td><td class=\"word\">" + html(spread_text(cell)) +
-         (cell.shortfall.empty() ? "" : " " + html(cell.shortfall)) + "</td></tr>\n";
+         "</td><td class=\"word\">" + html(spread_text(cell)) + " " + html(reasons_of(cell.marks)) +
+         "</td></tr>\n";
 }
 
 std::string average_row_html(const char* name, const Average& average) {

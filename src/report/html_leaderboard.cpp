@@ -30,8 +30,7 @@ struct Layout {
   // first.
   std::string all_title;
   bool has_family = false;
-  bool has_seeds = false;      // some figure is of several seeds
-  bool has_published = false;  // some figure is of a published setting
+  bool has_seeds = false;  // some figure is of several seeds
   std::set<std::string, std::less<>>
       varying;  // what differs between rows: "preset", "weights", ...
 };
@@ -72,8 +71,6 @@ Layout layout_of(const ReportInput& input) {
   }
   layout.has_family = !input.literature.families.empty();
   layout.has_seeds = any_cell(board, [](const Cell& cell) { return cell.accuracy.count > 1; });
-  layout.has_published = any_cell(
-      board, [](const Cell& cell) { return cell.accuracy.count > 0 && cell.is_published; });
   for (const Facet& facet : kFacets) {
     std::set<std::string> values;
     for (const Row& row : board.rows) values.insert(facet.text(row));
@@ -100,19 +97,14 @@ std::string cost_text(const Cell& cell) {
   return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
 }
 
-std::string task_cell_html(const Leaderboard& board, const Layout& layout, const Row& row,
-                           const ShownTask& task) {
+std::string task_cell_html(const Leaderboard& board, const Row& row, const ShownTask& task) {
   if (!task.column) return "<td class=\"quiet\" data-sort=\"\">-</td>";
   const Cell& cell = row.cells[*task.column];
   if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
-  const bool is_trivial = is_at_baseline(board, *task.column, cell);
-  const Emphasis rank =
-      is_trivial ? Emphasis::kPlain : rank_of(board, row, ranked_figure(*task.column));
-  std::string text = "<td" + std::string(rank_class(rank)) + sort_attribute(cell.shown_accuracy()) +
-                     "><span class=\"figure" +
-                     (cell.full_accuracy() && !is_trivial ? "" : " quiet") + "\">" +
-                     html(figure_text(cell)) + (is_trivial ? "‡" : "") +
-                     (cell.is_published || !layout.has_published ? "" : "§") + "</span>";
+  std::string text = "<td" + std::string(rank_class(rank_in_column(board, row, *task.column))) +
+                     sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
+                     (cell.shown_accuracy() && !cell.has(MarkKind::kTrivial) ? "" : " quiet") +
+                     "\">" + html(figure_text(cell)) + marks_html(cell.marks) + "</span>";
   if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
   if (const std::string cost = cost_text(cell); !cost.empty()) text += sub(cost);
   return text + "</td>";
@@ -120,9 +112,9 @@ std::string task_cell_html(const Leaderboard& board, const Layout& layout, const
 
 std::string average_html(const Leaderboard& board, const Row& row, Average Row::*average) {
   const auto ours = (row.*average).ours;
-  const Emphasis rank = rank_of(board, row, [&](const Row& of) { return (of.*average).ours; });
-  return "<td" + std::string(rank_class(rank)) + sort_attribute(ours) + "><span class=\"figure" +
-         (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
+  return "<td" + std::string(rank_class(rank_of_average(board, row, average))) +
+         sort_attribute(ours) + "><span class=\"figure" + (ours ? "" : " quiet") + "\">" +
+         accuracy_text(ours) + "</span></td>";
 }
 
 // Columns after the tasks: one value for each task.
@@ -207,7 +199,7 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
                      "</th>";
   if (layout.has_family) text += word_html(family_of(input.literature, row.model));
   for (const ShownTask& task : layout.tasks) {
-    text += task_cell_html(input.board, layout, row, task);
+    text += task_cell_html(input.board, row, task);
   }
   text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
@@ -310,7 +302,7 @@ std::string shared_text(const Leaderboard& board, const Layout& layout) {
     if (layout.varying.contains(facet.name)) continue;
     text += (text.empty() ? "" : "; ") + facet.text(board.rows.front());
   }
-  if (!layout.has_published) text += "; settings or data that nobody published";
+  if (!has_published(board)) text += "; settings or data that nobody published";
   if (!layout.has_seeds) text += "; one seed";
   return " All rows: " + text.substr(text.starts_with("; ") ? 2 : 0) + ".";
 }
@@ -324,28 +316,29 @@ std::string leaderboard_html(const ReportInput& input) {
   std::string full, shortened;
   int num_short = 0;
   for (const Row& row : board.rows) {
-    const bool is_short = is_short_row(row);
+    const bool is_short = is_short_row(board, row);
     num_short += is_short;
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
+  if (full.empty()) {
+    full.swap(shortened);
+    num_short = 0;
+  }
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
-      "training steps. ★ best, underlined: second. † fewer steps than the preset has, part of the "
-      "test set, or data in doubt: not ranked. ‡ not above the best trivial baseline by more than "
-      "the interval." +
-      std::string(layout.has_published ? " § settings or data that nobody published." : "") +
-      html(averages_text(board, layout) + shared_text(board, layout)) +
+      "training steps. ★ best of equal settings and budget, underlined: second." +
+      html(marks_legend(board) + averages_text(board, layout) + shared_text(board, layout)) +
       " Select a model for its runs, settings and the paper's figures."
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
       "<table>\n" +
       header_html(layout) + full + baselines_html(board, layout);
   if (num_short > 0) {
-    text += group_html(layout, "short", full.empty(),
-                       "<b>" + std::to_string(num_short) +
-                           (num_short == 1 ? "</b> short run, not ranked"
-                                           : "</b> short runs, not ranked")) +
-            shortened;
+    text +=
+        group_html(layout, "short", false,
+                   "<b>" + std::to_string(num_short) + (num_short == 1 ? "</b> row" : "</b> rows") +
+                       " of shorter runs, ranked among those of equal steps") +
+        shortened;
   }
   if (!input.literature.results.empty()) {
     text += group_html(layout, "published", input.show_literature,

@@ -42,6 +42,9 @@ std::string run_id(size_t index);
 std::string_view page_style();
 std::string_view page_script();
 
+// The signs, each with its word and reason in a tooltip.
+std::string marks_html(const Marks& marks);
+
 // "<th>" of a sortable column. `word`: text rather than figures.
 std::string column_header(const std::string& title, bool word,
                           const std::string& more_classes = "");

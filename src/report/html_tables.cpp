@@ -11,6 +11,16 @@ std::string column_header(const std::string& title, bool word, const std::string
          html(title) + "</button></th>";
 }
 
+std::string marks_html(const Marks& marks) {
+  std::string text;
+  for (const Mark& mark : marks) {
+    text += "<abbr class=\"mark\" title=\"" +
+            html(reasons_of({mark}).substr(meaning_of(mark.kind).sign.size() + 1)) + "\">" +
+            std::string(meaning_of(mark.kind).sign) + "</abbr>";
+  }
+  return text;
+}
+
 std::string table_html(const Table& table) {
   if (table.rows.empty()) return "";
   return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
@@ -21,20 +31,21 @@ std::string bare_table_html(const Table& table) {
   std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
                      html(table.title) + "\"><table" + (table.is_list ? " class=\"cards\"" : "") +
                      ">\n<thead><tr>";
-  const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
   for (size_t i = 0; i < table.header.size(); ++i) {
-    text += column_header(table.header[i], is_word(i));
+    text += column_header(table.header[i], table.is_word(i));
   }
   text += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
     text += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
       const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
-      std::string kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
+      std::string kind =
+          table.is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
       if (row[i].emphasis == Emphasis::kQuiet) kind += " quiet";
       if (row[i].emphasis == Emphasis::kBest) kind += " best";
       const std::string name = table.is_list ? " data-name=\"" + html(table.header[i]) + "\"" : "";
-      text += "<td class=\"" + kind + "\"" + name + ">" + html(row[i].text) + "</td>";
+      text += "<td class=\"" + kind + "\"" + name + ">" + html(row[i].text) +
+              marks_html(row[i].marks) + "</td>";
     }
     text += "</tr>\n";
   }

@@ -5,11 +5,8 @@
 // accuracy above 50 % by more than three binomial standard errors. The paper gives no threshold. A
 // task that was not run is never FAIL.
 //
-// A figure of fewer steps or of part of the test set is shown and marked, but enters no average and
-// is not compared with the paper.
-//
-// A ListOps figure whose interval holds the accuracy of reading only the root operator gets a
-// warning: the paper's figures of 36 to 37 % are no higher than that.
+// A figure of fewer steps, of part of the test set or of suspect data is shown and marked, but
+// enters no average and is not compared with the paper.
 #include "report/leaderboard.h"
 
 #include <algorithm>
@@ -51,12 +48,19 @@ bool learned_nothing(const RunRecord& run) {
          100 * run.test->accuracy <= two_class_chance_limit(run.test->num_examples);
 }
 
+std::string joined(std::set<std::string> texts) {
+  texts.erase("");
+  std::string text;
+  for (const std::string& one : texts) text += (text.empty() ? "" : "; ") + one;
+  return text;
+}
+
 void count_runs(const Runs& runs, Cell& cell) {
   std::vector<double> accuracies;
   int64_t examples = 0;
   int num_hopeless = 0;
   double seconds = 0;
-  std::set<std::string> shortfalls;
+  std::set<std::string> shortfalls, suspicions, departures;
   for (const RunRecord* run : runs) {
     if (has_figure(*run)) {
       accuracies.push_back(100 * run->test->accuracy);
@@ -64,6 +68,9 @@ void count_runs(const Runs& runs, Cell& cell) {
       seconds += run->train_seconds;
       num_hopeless += learned_nothing(*run);
       shortfalls.insert(shortfall_of(*run));
+      suspicions.insert(suspicion_of(run->data_checks));
+      departures.insert(departure_of(*run));
+      cell.steps.insert(run->steps);
       cell.is_published = cell.is_published && run->published_setting;
     } else if (run->status == RunStatus::kDiverged) {
       ++cell.num_diverged;
@@ -73,10 +80,10 @@ void count_runs(const Runs& runs, Cell& cell) {
       ++cell.num_unfinished;
     }
   }
-  shortfalls.erase("");
-  for (const std::string& text : shortfalls) {
-    cell.shortfall += (cell.shortfall.empty() ? "" : "; ") + text;
-  }
+  cell.shortfall = joined(shortfalls);
+  cell.departure = joined(departures);
+  const std::string suspicion = joined(suspicions);
+  if (!suspicion.empty()) cell.marks.push_back({MarkKind::kSuspect, suspicion});
   cell.accuracy = summarize(accuracies);
   if (seconds > 0) cell.train_seconds = seconds / cell.accuracy.count;
   cell.fail = cell.accuracy.count > 0 && num_hopeless == cell.accuracy.count;
@@ -91,9 +98,15 @@ template <typename Field>
 std::string join_distinct(const Runs& runs, const Field& field) {
   std::set<std::string> values;
   for (const RunRecord* run : runs) values.insert(field(run->provenance));
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : "; ") + value;
-  return text;
+  return joined(values);
+}
+
+// What runs of other models must share to be ranked with these, their budget aside.
+std::string setting_of(const RunRecord& run) {
+  const ConfigValue* task = run.config.find("task");
+  return run.preset + "\n" + run.data_hash + "\n" + run.validation + "\n" +
+         std::to_string(run.test ? run.test->num_examples : 0) + "\n" +
+         (task && task->as_table() ? canonical_text(*task->as_table()) : "");
 }
 
 Cell make_cell(const TaskColumn& column, const RowGroup& group,
@@ -102,7 +115,11 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
   const auto found = group.runs.find(column.task);
   if (found != group.runs.end()) {
     count_runs(found->second, cell);
-    const RunRecord& any = *found->second.front();
+    const auto tested =
+        std::ranges::find_if(found->second, [](auto* run) { return has_figure(*run); });
+    const RunRecord& any = tested == found->second.end() ? *found->second.front() : **tested;
+    cell.task_changes = task_changes_of(any);
+    cell.setting = setting_of(any);
     cell.settings = group.task_settings.at(column.task);
     cell.validation = any.validation;
     cell.division = any.division;
@@ -117,7 +134,8 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
     }
   }
   cell.fail = cell.fail && column.paper == PaperTask::kPathX;
-  if (const PaperModel* paper = paper_model(group.model); paper && column.paper) {
+  const PaperModel* paper = paper_model(group.model);
+  if (paper && column.paper && cell.task_changes.empty()) {
     cell.paper_v0 = paper_accuracy(*paper, *column.paper, PaperVersion::kV0);
     cell.paper_v1 = paper_accuracy(*paper, *column.paper, PaperVersion::kV1);
     cell.paper_fail = column.paper == PaperTask::kPathX;
@@ -178,9 +196,6 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   for (const TaskColumn& column : columns) row.cells.push_back(make_cell(column, group, records));
   row.validation = summarize_field(columns, row.cells, [](const Cell& c) { return c.validation; });
   row.division = summarize_field(columns, row.cells, [](const Cell& c) { return c.division; });
-  row.shortfall = summarize_field(columns, row.cells, [](const Cell& c) -> std::string {
-    return c.shortfall.empty() ? "full" : c.shortfall;
-  });
   Runs all;
   for (const auto& [task, runs] : group.runs) all.insert(all.end(), runs.begin(), runs.end());
   row.revisions = join_distinct(all, revision_of);
@@ -195,16 +210,37 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   return row;
 }
 
-void sort_rows(Leaderboard& board) {
-  const auto score = [&](const Row& row) {
-    int num_above = 0, num_full = 0;
+// Adds the marks that depend on other rows.
+void mark_cells(Leaderboard& board, const std::vector<RunRecord>& records) {
+  const bool tells_apart = has_published(board);  // else one sentence says it of all
+  for (Row& row : board.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      if (!row.cells[i].full_accuracy()) continue;
-      ++num_full;
-      num_above += !is_at_baseline(board, i, row.cells[i]);
+      Cell& cell = row.cells[i];
+      if (cell.accuracy.count == 0) continue;
+      const std::string changed =
+          changed_reason(cell.shortfall, cell.task_changes, tells_apart ? cell.departure : "");
+      if (!changed.empty()) cell.marks.push_back({MarkKind::kChanged, changed});
+      const std::string trivial = trivial_reason(board, i, cell, records);
+      if (!trivial.empty()) cell.marks.push_back({MarkKind::kTrivial, trivial});
     }
+  }
+}
+
+void sort_rows(Leaderboard& board) {
+  const auto score = [](const Row& row) {
+    int num_above = 0, num_full = 0;
+    std::string budget;  // short runs of one budget are neighbors
+    double sum = 0;
+    for (const Cell& cell : row.cells) {
+      num_full += cell.full_accuracy().has_value();
+      num_above += cell.full_accuracy() && !cell.has(MarkKind::kTrivial);
+      sum += cell.shown_accuracy().value_or(0);
+      budget += cell.shown_accuracy() ? cell.setting : "-";
+      for (const int64_t steps : cell.steps) budget += " " + std::to_string(steps);
+    }
+    if (num_full > 0) budget.clear();
     return std::tuple(row.scored.ours.value_or(-1), row.present.ours.value_or(-1), num_above,
-                      num_full);
+                      num_full, budget, num_full > 0 ? 0 : sum);
   };
   std::stable_sort(board.rows.begin(), board.rows.end(),
                    [&](const Row& a, const Row& b) { return score(a) > score(b); });
@@ -222,6 +258,15 @@ std::optional<double> difference(std::optional<double> ours, std::optional<doubl
   return *ours - *paper;
 }
 
+bool are_ranked(const Cell& a, const Cell& b) {
+  if (!a.shown_accuracy() || !b.shown_accuracy() || a.setting != b.setting) return false;
+  return (a.shortfall.empty() && b.shortfall.empty()) || a.steps == b.steps;
+}
+
+bool has_published(const Leaderboard& board) {
+  return any_cell(board, [](const Cell& c) { return c.accuracy.count > 0 && c.is_published; });
+}
+
 Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   refuse_mixed_versions(records);
   Leaderboard board;
@@ -233,6 +278,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
     board.rows.push_back(make_row(group, board.columns, records));
   }
   board.baselines = find_baselines(records, board.columns);
+  mark_cells(board, records);
   sort_rows(board);
   board.speeds = speed_rows(records);
   add_run_warnings(groups, board.warnings);

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "records/run_record.h"
+#include "report/marks.h"
 #include "report/paper_tables.h"
 #include "report/speed.h"
 #include "report/statistics.h"
@@ -29,10 +31,18 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
-  // "100 of 5,000 steps": how the runs fall short of full ones (see run_facts.h), separated by ";
-  // "; empty for full ones.
+  // "100 of 5,000 steps": how the runs fall short of full ones (see marks.h), separated by "; ";
+  // empty for full ones. Their steps.
   std::string shortfall;
+  std::set<int64_t> steps;
   bool is_published = true;  // all of a published setting: RunRecord::published_setting
+  std::vector<TaskChange> task_changes;
+  std::string departure;  // departure_of() the runs
+  // What runs must share, beside their budget, to be ranked: preset, data, settings of the task,
+  // number of test examples.
+  std::string setting;
+  Marks marks;  // with the reasons of all runs
+  // Of the paper's task, unchanged.
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   // Settings that only these runs of the model, preset and task have; often empty.
@@ -51,15 +61,22 @@ struct Cell {
     if (accuracy.count == 0) return std::nullopt;
     return accuracy.mean;
   }
-  // The figure that may be averaged over tasks and ranked: that of full runs.
+  bool has(MarkKind kind) const {
+    return std::ranges::find(marks, kind, &Mark::kind) != marks.end();
+  }
+  // The figure that may be averaged over tasks: that of full runs, not on suspect data.
   std::optional<double> full_accuracy() const {
-    return shortfall.empty() ? shown_accuracy() : std::nullopt;
+    return shortfall.empty() && !has(MarkKind::kSuspect) ? shown_accuracy() : std::nullopt;
   }
   // The figure that may be set against the paper.
   std::optional<double> compared_accuracy() const {
-    return is_published ? full_accuracy() : std::nullopt;
+    return is_published && task_changes.empty() ? full_accuracy() : std::nullopt;
   }
 };
+
+// True if the figures of two cells of a column may be ranked: both have one, the settings are the
+// same, and so is the budget, which is the preset's own or a number of steps.
+bool are_ranked(const Cell& a, const Cell& b);
 
 // An average over tasks, each part present only when all its parts exist.
 struct Average {
@@ -71,7 +88,6 @@ struct Row {
   std::string model, title, preset, settings;
   bool is_self_pretrained = false;               // stated in the title; ranked only among such rows
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
-  std::string shortfall;                         // of the cells; "full" for none
   std::string revisions, machines;               // every one that occurs, "; " between
   std::vector<Cell> cells;                       // one per column
   Average scored;                                // the paper's: the five tasks without Path-X
@@ -87,13 +103,17 @@ struct BaselineRow {
 
 struct Leaderboard {
   std::vector<TaskColumn> columns;  // the paper's order, then by name
-  // Best average first, then those above the trivial baseline of most tasks.
+  // Best average first, then those above the trivial baseline of most tasks, then short runs of one
+  // setting and budget, the best first.
   std::vector<Row> rows;
   std::vector<BaselineRow> baselines;
   std::vector<SpeedRow> speeds;
   std::vector<std::string> warnings;
   int num_runs = 0;  // training records, repetitions included
 };
+
+// True if some figure is of a published setting.
+bool has_published(const Leaderboard& board);
 
 // True if `is` holds for some cell.
 template <typename Predicate>

@@ -135,12 +135,78 @@ TEST(Leaderboard, AShortRunIsMarkedAndEntersNoComparison) {
   const Leaderboard board = build_leaderboard(records);
   const Row& row = board.rows[0];
   EXPECT_EQ(row.cells[1].shortfall, "100 of 5,000 steps");
-  EXPECT_EQ(figure_text(row.cells[1]), "60.00†");
-  EXPECT_EQ(row.shortfall, "full; text: 100 of 5,000 steps");
+  EXPECT_EQ(marks_text(board, row), "Text: § other settings: 100 of 5,000 steps");
+  EXPECT_EQ(row.cells[1].compared_accuracy(), std::nullopt);
   EXPECT_FALSE(row.scored.ours);
   EXPECT_FALSE(row.present.ours);
-  EXPECT_EQ(rank_of(board, row, ranked_figure(1)), Emphasis::kPlain);
-  EXPECT_THAT(board.warnings, Contains(HasSubstr("Text: 1 figure is of 100 of 5,000 steps")));
+  EXPECT_EQ(rank_in_column(board, row, 1), Emphasis::kPlain) << "it is compared with none";
+}
+
+std::vector<Emphasis> ranks_of(const Leaderboard& board) {
+  std::vector<Emphasis> ranks;
+  for (const Row& row : board.rows) ranks.push_back(rank_in_column(board, row, 0));
+  return ranks;
+}
+
+TEST(Leaderboard, RunsOfEqualSettingsAndStepsAreRankedAmongThemselves) {
+  std::vector<RunRecord> records = {finished_run("text", "a", 60), finished_run("text", "b", 62),
+                                    finished_run("text", "c", 61), finished_run("text", "d", 99)};
+  for (RunRecord& run : records) run.steps = run.planned_steps = 300;
+  records[2].preset_steps = 900;  // another model's preset may have another number of steps
+  records[3].steps = 200;
+  const Leaderboard board = build_leaderboard(records);
+  std::string order;
+  for (const Row& row : board.rows) order += row.model;
+  EXPECT_EQ(order, "bcad") << "those of one budget are neighbors";
+  EXPECT_THAT(ranks_of(board), testing::ElementsAre(Emphasis::kBest, Emphasis::kSecond,
+                                                    Emphasis::kPlain, Emphasis::kPlain));
+  for (RunRecord& run : records) run.preset_steps = 100;  // full runs, of any length
+  EXPECT_THAT(
+      ranks_of(build_leaderboard(records)),
+      testing::ElementsAre(Emphasis::kBest, Emphasis::kSecond, Emphasis::kPlain, Emphasis::kPlain));
+  records[3].preset = "small";
+  records[2].data_hash = "other";
+  EXPECT_THAT(ranks_of(build_leaderboard(records)), Contains(Emphasis::kPlain).Times(2))
+      << "other settings or data do not compare";
+}
+
+TEST(Leaderboard, AMarkTakesNoRankAway) {
+  std::vector<RunRecord> records = {finished_run("custom:a", "a", 98),
+                                    finished_run("custom:a", "b", 99)};
+  for (RunRecord& run : records) {
+    run.baselines = {{"nearest class mean", 0.99}};
+    run.data_checks = {{{.check = "copies", .split = "test", .text = "9 copies"}}};
+  }
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].model, "b");
+  EXPECT_EQ(signs_of(board.rows[0].cells[0].marks), "†‡");
+  EXPECT_THAT(ranks_of(board), testing::ElementsAre(Emphasis::kBest, Emphasis::kSecond));
+}
+
+TEST(Leaderboard, AChangedTaskIsNotThePapers) {
+  RunRecord run = finished_run("listops", "transformer", 90);
+  run.published_setting = false;
+  run.division_reason = "task.length 32 instead of 2000";
+  ConfigTable& task = run.config.table("task");
+  for (const auto& [key, value] : {std::pair{"length", 32}, {"max_depth", 3}, {"max_args", 3}}) {
+    task.set(key, ConfigValue{int64_t{value}, ""});
+  }
+  run.data_examples = {.train = 60000, .val = 2000, .test = 2000};
+  const Leaderboard board = build_leaderboard({run});
+  const Cell& cell = board.rows[0].cells[0];
+  EXPECT_FALSE(cell.paper_v0);
+  EXPECT_EQ(cell.compared_accuracy(), std::nullopt);
+  EXPECT_THAT(marks_legend(board),
+              HasSubstr("ListOps with changed settings (in parentheses the paper's): length 32 "
+                        "(2,000), max_depth 3 (10), max_args 3 (10), 60,000 training examples "
+                        "(96,000)."));
+  EXPECT_EQ(marks_text(board, board.rows[0]),
+            "§ other settings: length 32, max_depth 3, 2 more of the task changed");
+  for (const auto& cells : accuracy_table(board).rows) {
+    EXPECT_THAT(cells[0].text, Not(HasSubstr("paper")));
+  }
+  run.config.table("task").set("length", ConfigValue{int64_t{2000}, ""});
+  EXPECT_THAT(marks_legend(build_leaderboard({run})), Not(HasSubstr("length")));
 }
 
 TEST(Leaderboard, TheSmallPresetIsAveragedButNotSetAgainstThePaper) {
@@ -163,7 +229,6 @@ TEST(Leaderboard, OtherSettingsThanPublishedOnesAreNotSetAgainstThePaper) {
   Leaderboard board = build_leaderboard({run});
   EXPECT_NEAR(*board.rows.at(0).cells.at(0).full_accuracy(), 37, 1e-9);
   EXPECT_EQ(board.rows[0].cells[0].compared_accuracy(), std::nullopt);
-  EXPECT_THAT(board.warnings, Contains(HasSubstr("ListOps: 1 figure is of settings or data that")));
   run.published_setting = true;  // a model of the paper with more parameters than the rule allows
   run.division = "free-for-all";
   EXPECT_TRUE(build_leaderboard({run}).rows.at(0).cells.at(0).compared_accuracy());
@@ -197,23 +262,22 @@ TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
   EXPECT_FALSE(board.rows[0].scored.ours);
 }
 
-TEST(Leaderboard, AFigureOnDataInDoubtIsMarkedAndEntersNoComparison) {
+TEST(Leaderboard, AFigureOnSuspectDataIsMarkedAndEntersNoComparison) {
   std::vector<RunRecord> records = five_tasks("transformer");
-  records[1].warnings = {"memory: too little", std::string(kDataDoubt) + "half of it is empty"};
-  records[2].warnings = {"memory: too little"};
+  const CheckFinding copies = {
+      .check = "copies", .level = CheckLevel::kWarning, .split = "test", .text = "9 are of train"};
+  records[1].data_checks = {copies};
+  records[2].data_checks = {copies};
+  records[2].data_checks->front().accepted = true;
+  records[3].data_checks = {copies};
+  records[3].data_checks->front().level = CheckLevel::kNote;
+  records[4].warnings = {"data in doubt: an earlier program said so in words"};
   const Leaderboard board = build_leaderboard(records);
-  EXPECT_EQ(board.rows[0].cells[1].shortfall, "data in doubt");
-  EXPECT_EQ(board.rows[0].cells[2].shortfall, "");
-  EXPECT_FALSE(board.rows[0].scored.ours);
-}
-
-TEST(Leaderboard, DataOfAnotherSizeThanTheTasksIsNamed) {
-  RunRecord run = finished_run("listops", "transformer", 37);
-  const auto warning = HasSubstr("of data of 40 training and 2,000 test examples");
-  run.data_examples = {.train = 96000, .val = 2000, .test = 2000};
-  EXPECT_THAT(build_leaderboard({run}).warnings, Each(Not(warning)));
-  run.data_examples->train = 40;
-  EXPECT_THAT(build_leaderboard({run}).warnings, Contains(warning));
+  const Row& row = board.rows[0];
+  EXPECT_EQ(marks_text(board, row), "Text: † suspect data: copies (test): 9 are of train");
+  EXPECT_EQ(row.cells[1].compared_accuracy(), std::nullopt);
+  EXPECT_FALSE(row.scored.ours);
+  for (const size_t other : {2, 3, 4}) EXPECT_TRUE(row.cells[other].compared_accuracy()) << other;
 }
 
 TEST(Leaderboard, MoreStepsThanThePresetAreAFullRun) {
@@ -296,19 +360,24 @@ TEST(Leaderboard, RefusesTwoVersionsOfOneTask) {
   }
 }
 
-TEST(Leaderboard, ListopsFiguresNearTheRootOperatorAreDoubted) {
+TEST(Leaderboard, ListopsFiguresAreComparedWithTheRootOperator) {
   const Leaderboard board = build_leaderboard({finished_run("listops", "transformer", 36.4),
                                                finished_run("listops", "s4d", 58.0),
-                                               finished_run("listops", "local", 16.0)});
-  EXPECT_THAT(board.warnings, Contains(HasSubstr("transformer on ListOps")));
-  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("s4d on ListOps"))));
-  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("local on ListOps"))));
+                                               finished_run("listops", "local", 38, 0, 200000)});
+  EXPECT_EQ(marks_text(board, row_of(board, "transformer")),
+            "‡ not above trivial: 36.50 of root operator");
+  EXPECT_EQ(marks_text(board, row_of(board, "s4d")), "");
+  EXPECT_EQ(marks_text(board, row_of(board, "local")), "") << "a large test set tells them apart";
 }
 
-TEST(Leaderboard, ALargeTestSetTellsTheRootOperatorApart) {
-  const Leaderboard board =
-      build_leaderboard({finished_run("listops", "transformer", 38, 0, 200000)});
-  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("ListOps"))));
+TEST(Leaderboard, AFigureIsComparedWithTheBaselinesOfItsOwnData) {
+  RunRecord a = finished_run("text", "a", 80), b = finished_run("text", "b", 80);
+  a.baselines = {{"majority", 0.5}};
+  b.baselines = {{"byte unigrams", 0.9}};
+  b.data_hash = "easier";
+  const Leaderboard board = build_leaderboard({a, b});
+  EXPECT_EQ(marks_text(board, row_of(board, "a")), "");
+  EXPECT_EQ(marks_text(board, row_of(board, "b")), "‡ not above trivial: 90.00 of byte unigrams");
 }
 
 TEST(Leaderboard, BaselinesComeFromTheRecordsAndTheGaps) {

@@ -145,8 +145,10 @@ std::string latex(std::string_view text) {
     }
   });
   // Our own signs: LaTeX's fonts lack them in text.
-  for (const auto& [sign, command] :
-       {std::pair<std::string_view, std::string_view>{"±", "$\\pm$"}, {"†", "$^\\dagger$"}}) {
+  for (const auto& [sign, command] : {std::pair<std::string_view, std::string_view>{"±", "$\\pm$"},
+                                      {"†", "$^\\dagger$"},
+                                      {"‡", "$^\\ddagger$"},
+                                      {"§", "\\S{}"}}) {
     for (size_t at = 0; (at = out.find(sign, at)) != out.npos; at += command.size()) {
       out.replace(at, sign.size(), command);
     }

@@ -24,13 +24,11 @@ std::string seeds_text(const Cell& cell) {
 
 std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
   const Cell& cell = row.cells[column];
-  const bool is_trivial = is_at_baseline(own, column, cell);
   const auto peak = cell.speed.peak_memory_bytes;
   return {{data_name(own.columns[column])},
           {row.title},
           {cell.settings.empty() ? "-" : cell.settings},
-          {figure_text(cell) + (is_trivial ? "‡" : ""),
-           is_trivial ? Emphasis::kPlain : rank_of(own, row, ranked_figure(column))},
+          {figure_text(cell), rank_in_column(own, row, column), cell.marks},
           {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
           {baseline_text(own, column), Emphasis::kQuiet},
           {seeds_text(cell)},
@@ -47,25 +45,29 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
 }  // namespace
 
 Table own_data_table(const Leaderboard& own) {
-  Table table{.title = "Own data: test accuracy, percent",
-              .caption =
-                  "Rows compare only within one data set. 95 %: half-width of the 95 "
-                  "% interval, over seeds or over test examples, whichever is wider. †: fewer "
-                  "steps than the preset has, a part of the test set, or data in doubt; not "
-                  "ranked. ‡: not above the best trivial baseline. Training time is of one run, "
-                  "only its training steps.",
-              .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline",
-                         "Seeds", "Parameters", "Training time", "tokens/s", "Peak memory",
-                         "Preset", "Tested weights", "Validation", "Division"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2,
-              .is_list = true};
+  Table table{
+      .title = "Own data: test accuracy, percent",
+      .caption = std::string() +
+                 "Rows compare only within one data set and budget. 95 %: half-width of the 95 "
+                 "% interval, over seeds or over test examples, whichever is wider. Training "
+                 "time is of one run, only its training steps." +
+                 marks_legend(own),
+      .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline", "Seeds",
+                 "Parameters", "Training time", "tokens/s", "Peak memory", "Preset",
+                 "Tested weights", "Validation", "Division"},
+      .rows = {},
+      .num_left = 3,
+      .num_keys = 2,
+      .is_list = true};
+  std::vector<std::string> marks;
   for (size_t i = 0; i < own.columns.size(); ++i) {
     for (const Row& row : own.rows) {
-      if (row.cells[i].was_run()) table.rows.push_back(line_of(own, i, row));
+      if (!row.cells[i].was_run()) continue;
+      table.rows.push_back(line_of(own, i, row));
+      marks.push_back(reasons_of(row.cells[i].marks));
     }
   }
+  add_marks(table, std::move(marks));
   for (const char* title : {"Settings", "Preset", "Tested weights", "Validation", "Division"}) {
     fold_column(table, title);
   }

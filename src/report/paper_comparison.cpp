@@ -121,13 +121,15 @@ Table analysis_table(std::string title, std::string caption, std::vector<std::st
   return table;
 }
 
-constexpr const char* kOfDoubt = " †: of data in doubt.";
-
 void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
-  const bool doubted = is_in_doubt(record);
-  if (doubted && !table.caption.ends_with(kOfDoubt)) table.caption += kOfDoubt;
+  Marks marks;
+  if (const std::string reason = suspicion_of(record.data_checks); !reason.empty()) {
+    marks = {{MarkKind::kSuspect, reason}};
+    const std::string told = " " + reasons_of(marks) + ".";
+    if (!table.caption.ends_with(told)) table.caption += told;
+  }
   Cells cells = {
-      {shown_task(record)}, {record.model_title + (doubted ? "†" : "")}, {weights_text(record)}};
+      {shown_task(record)}, {record.model_title, Emphasis::kPlain, marks}, {weights_text(record)}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   table.rows.push_back(std::move(cells));
 }

@@ -88,15 +88,15 @@ TEST(ComparisonTables, Table3SetsThePapersFiguresBesideOursOnImageAlone) {
   EXPECT_EQ(table.rows[0][6].text, "-");
 }
 
-TEST(ComparisonTables, FiguresOfDataInDoubtAreMarked) {
+TEST(ComparisonTables, FiguresOfSuspectDataAreMarked) {
   AnalysisRecord good = analysis("generalization", "image", "linformer");
   good.generalization = GeneralizationResult{{1, 1, 0.9, 100}, {1, 1, 0.4, 100}, 0.5, 0.05};
-  AnalysisRecord doubted = good;
-  doubted.warnings = {std::string(kDataDoubt) + "labels are shuffled"};
-  const Table table = generalization_table({{good, {}}, {doubted, {}}});
-  EXPECT_EQ(table.rows[0][1].text, "linformer");
-  EXPECT_EQ(table.rows[1][1].text, "linformer†");
-  EXPECT_NE(table.caption.find("†: of data in doubt"), std::string::npos);
+  AnalysisRecord suspect = good;
+  suspect.data_checks = {{{.check = "copies", .split = "test", .text = "9 are of train"}}};
+  const Table table = generalization_table({{good, {}}, {suspect, {}}});
+  EXPECT_EQ(signs_of(table.rows[0][1].marks), "");
+  EXPECT_EQ(signs_of(table.rows[1][1].marks), "†");
+  EXPECT_THAT(table.caption, HasSubstr("† suspect data: copies (test): 9 are of train."));
   EXPECT_EQ(generalization_table({{good, {}}}).caption.find("†"), std::string::npos);
 }
 

@@ -66,8 +66,9 @@ TEST(SelfPretrainedRuns, HaveRowsAndRanksOfTheirOwn) {
   EXPECT_EQ(first.cells[0].accuracy.count, 2) << "seeds of the pretraining share a row";
   EXPECT_EQ(first.settings, "");
   std::vector<Emphasis> ranks;
-  for (const Row& row : board.rows) ranks.push_back(rank_of(board, row, ranked_figure(0)));
-  EXPECT_THAT(ranks, ElementsAre(Emphasis::kBest, Emphasis::kBest, Emphasis::kSecond));
+  for (const Row& row : board.rows) ranks.push_back(rank_in_column(board, row, 0));
+  EXPECT_THAT(ranks, ElementsAre(Emphasis::kPlain, Emphasis::kBest, Emphasis::kSecond))
+      << "one alone is compared with none";
 }
 
 TEST(SelfPretrainedRuns, OfAnotherPretrainingHaveAnotherRow) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "records/find_setting.h"
 #include "report/formats.h"
+#include "report/run_facts.h"
 
 namespace lra::report {
 namespace {
@@ -23,8 +24,7 @@ constinit const NamedFormat kFormats[] = {
     {"html", Format::kHtml, format_html},       {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
-// Data of users' own has names as "custom:NAME".
-bool is_benchmark(const RunRecord& record) { return !record.task.starts_with("custom"); }
+bool is_benchmark(const RunRecord& record) { return !is_own_data(record); }
 
 // True for formats for people; formats for programs have one list of tasks.
 bool keeps_own_data_apart(Format format) {

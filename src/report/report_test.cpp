@@ -253,8 +253,7 @@ TEST(Report, LatexTellsSeedsLostRunsAndBothAverages) {
   records.back().status = RunStatus::kDiverged;
   const std::string text = render(records, Format::kLatex);
   EXPECT_THAT(text, HasSubstr("Model & Text & Avg 5 & Avg all \\\\\n"));
-  EXPECT_THAT(text, HasSubstr("\na & \\textbf{62.00 [n=3, $\\pm$4.97, 1 diverged]} & - & "
-                              "\\textbf{62.00} \\\\\n"));
+  EXPECT_THAT(text, HasSubstr("\na & 62.00 [n=3, $\\pm$4.97, 1 diverged] & - & 62.00 \\\\\n"));
 }
 
 TEST(Report, ColoursAppearOnlyWhenAskedFor) {
@@ -347,11 +346,15 @@ TEST(Report, HtmlGroupsShortRunsBelowTheRanking) {
   RunRecord whole = finished_run("text", "performer", 65), part = finished_run("text", "local", 90);
   part.steps = part.planned_steps = 100;
   const std::string page = render({whole, part}, Format::kHtml);
-  EXPECT_THAT(page, HasSubstr("<b>1</b> short run, not ranked"));
+  EXPECT_THAT(page, HasSubstr("<b>1</b> row of shorter runs, ranked among those of equal steps"));
   EXPECT_LT(page.find("entry full"), page.find("entry short"));
-  EXPECT_EQ(count_of(page, "<td class=\"best\""), 1u);
+  EXPECT_EQ(count_of(page, "<td class=\"best\""), 0u) << "neither is compared";
   EXPECT_THAT(page, HasSubstr("class=\"group short\""));
-  EXPECT_THAT(render({part}, Format::kHtml), HasSubstr("<details open><summary><b>1</b> short"));
+  RunRecord other = finished_run("text", "bigbird", 80);
+  other.steps = other.planned_steps = 100;
+  const std::string two = render({whole, part, other}, Format::kHtml);
+  EXPECT_THAT(two, HasSubstr("<td class=\"best\" data-sort=\"90.000000\">"));
+  EXPECT_THAT(render({part, other}, Format::kHtml), Not(HasSubstr("class=\"group short\"")));
 }
 
 TEST(Report, HtmlMarksFiguresThatATrivialClassifierReaches) {
@@ -359,10 +362,13 @@ TEST(Report, HtmlMarksFiguresThatATrivialClassifierReaches) {
             strong = finished_run("text", "local", 90);
   weak.baselines = strong.baselines = {{"byte unigrams", 0.64}};
   const std::string page = render({weak, strong}, Format::kHtml);
-  EXPECT_THAT(page, HasSubstr(">65.00‡<"));
+  EXPECT_THAT(page, HasSubstr("65.00<abbr class=\"mark\" title=\"not above trivial: 64.00 of byte "
+                              "unigrams\">‡</abbr>"));
   EXPECT_THAT(page, HasSubstr(">90.00<"));
   strong.published_setting = false;
-  EXPECT_THAT(render({weak, strong}, Format::kHtml), HasSubstr(">90.00§<"));
+  strong.division_reason = "model.layers 1 instead of 4";
+  EXPECT_THAT(render({weak, strong}, Format::kHtml),
+              HasSubstr("title=\"other settings: model.layers 1 instead of 4\">§</abbr>"));
   const std::string alone = render({strong}, Format::kHtml);
   EXPECT_THAT(alone, HasSubstr(">90.00<")) << "said once of all rows";
   EXPECT_THAT(alone, HasSubstr("settings or data that nobody published; one seed."));
@@ -383,7 +389,7 @@ TEST(Report, PublishedResultsAreShownBesideAndNeverRanked) {
     EXPECT_THAT(render(records, format, options), HasSubstr("99.00"));
   }
   const std::string page = render(records, Format::kHtml, options);
-  EXPECT_THAT(page, HasSubstr("<td class=\"best\" data-sort=\"65.000000\">"));
+  EXPECT_THAT(page, HasSubstr("<td data-sort=\"65.000000\">"));
   EXPECT_THAT(page, HasSubstr("linear attention"));
   EXPECT_THAT(page, HasSubstr("86.40")) << "the average of five";
   options.show_literature = false;
@@ -404,18 +410,49 @@ TEST(Report, SummaryDrawsLearningCurvesWithLetters) {
   for (std::string line; std::getline(lines, line) && line.find('|') != line.npos;) last = line;
   EXPECT_EQ(last, "   50 % |" + std::string(31, ' ') + std::string(33, 'B'));
   EXPECT_THAT(text, HasSubstr("B local"));
-  EXPECT_THAT(text, Not(HasSubstr("†"))) << "explained where it is used";
+  EXPECT_THAT(text, Not(HasSubstr("§"))) << "explained where it is used";
 }
 
-TEST(Report, ShortRunsAreMarkedInEveryFormat) {
+TEST(Report, EachMarkAndItsReasonIsInEveryFormat) {
   RunRecord run = finished_run("text", "performer", 65);
   run.steps = run.planned_steps = 100;
-  for (const char* format : {"text", "md", "html", "csv", "json"}) {
+  run.baselines = {{"majority", 0.66}};
+  run.data_checks = {{{.check = "copies", .split = "test", .text = "nine are of train"}}};
+  for (const char* format : {"text", "summary", "md", "latex", "html", "csv", "json", "lm-eval"}) {
     const std::string text = render({run}, parse_format(format));
-    EXPECT_THAT(text, HasSubstr("100 of 5,000 steps")) << format;
+    // Lines of a cell that is broken are joined again.
+    std::string flat;
+    for (const char c : text) {
+      if (c != ' ' && c != '\n') flat += c;
+    }
+    for (const char* reason : {"100of5,000steps", "66.00ofmajority", "nineareoftrain"}) {
+      EXPECT_THAT(flat, HasSubstr(reason)) << format;
+    }
     EXPECT_THAT(text, Not(HasSubstr("-0.40"))) << format;
   }
-  EXPECT_THAT(render({run}, Format::kLatex), HasSubstr("65.00$^\\dagger$"));
+  for (const Format format : {Format::kText, Format::kSummary, Format::kMarkdown}) {
+    EXPECT_THAT(render({run}, format), HasSubstr("65.00†§‡"));
+  }
+  EXPECT_THAT(render({run}, Format::kLatex), HasSubstr("65.00$^\\dagger$\\S{}$^\\ddagger$"));
+  for (const char* fact : {"suspect data", "other settings"}) {
+    EXPECT_THAT(results_card(run), HasSubstr(fact));
+  }
+}
+
+TEST(Report, WithoutFiguresOfThePapersTasksNoClaimIsJudged) {
+  std::vector<RunRecord> records = {finished_run("listops", "transformer", 90),
+                                    finished_run("listops", "local", 60)};
+  for (RunRecord& run : records) {
+    run.published_setting = false;
+    run.config.table("task").set("length", ConfigValue{int64_t{32}, ""});
+  }
+  records.push_back(measured("transformer", 4096, 1));
+  records.push_back(measured("local", 4096, 2));
+  for (const char* verdict : {"confirmed", "contradicted", "undecided"}) {
+    EXPECT_THAT(render(records, Format::kText), Not(HasSubstr(verdict)));
+    EXPECT_THAT(render(records, Format::kHtml), Not(HasSubstr(verdict)));
+  }
+  EXPECT_THAT(render(records, Format::kText), HasSubstr("length 32 (2,000)"));
 }
 
 TEST(Report, ListsTheFilesLeftOut) {

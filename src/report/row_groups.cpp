@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "records/find_setting.h"
+#include "report/marks.h"
 #include "report/run_facts.h"
 #include "report/settings.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text_format.h"
-#include "records/find_setting.h"
+#include "report/marks.h"
 #include "report/tables.h"
 
 namespace lra::report {
@@ -31,10 +31,6 @@ class Facts {
   }
   std::vector<Fact> facts;
 };
-
-std::string part_of(int64_t part, int64_t whole, const std::string& unit) {
-  return part >= whole ? "" : thousands(part) + " of " + thousands(whole) + " " + unit;
-}
 
 std::string with_reason(const std::string& text, const std::string& reason) {
   return reason.empty() ? text : text + ": " + reason;
@@ -78,30 +74,19 @@ bool has_figure(const RunRecord& run) {
   return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
 }
 
-std::string shortfall_of(const RunRecord& run) {
-  if (!run.test) return "";
-  const std::string steps = run.preset_steps == 0
-                                ? thousands(run.steps) + " steps of no known preset"
-                                : part_of(run.steps, run.preset_steps, "steps");
-  // The data may be only part of what the settings say.
-  const auto whole = find_setting_as<int64_t>(run.config, "task", "num_test").value_or(0);
-  const std::string test =
-      part_of(run.test->num_examples, std::max(run.test_split_examples, whole), "test examples");
-  std::string text;
-  for (const std::string& part :
-       {steps, test, std::string(data_doubts_of(run).empty() ? "" : "data in doubt")}) {
-    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
-  }
-  return text;
-}
+bool is_own_data(const RunRecord& run) { return run.task.starts_with("custom"); }
 
 std::vector<Fact> result_facts(const RunRecord& run) {
   Facts f;
   f.add("status", to_string(run.status));
   f.add("failure", run.failure);
   f.add_evaluation("test", run.test);
-  f.add("less than a full run", shortfall_of(run));
-  for (const std::string& doubt : data_doubts_of(run)) f.add("data in doubt", doubt);
+  for (const auto& [kind, reason] : marks_of(run)) {
+    f.add(std::string(meaning_of(kind).word) + " " + std::string(meaning_of(kind).sign), reason);
+  }
+  for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
+    f.add("warning", warning);
+  }
   f.add_evaluation("validation", run.val);
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);

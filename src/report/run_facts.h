@@ -19,10 +19,8 @@ std::string revision_of(const Provenance& provenance);
 // True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
-// "100 of 5,000 steps, 2,000 of 25,000 test examples, data in doubt": how a run with a figure falls
-// short of a full one; empty for a full one. The full number of steps is the preset's own,
-// regardless of the run's plan.
-std::string shortfall_of(const RunRecord& run);
+// True for data of a user's own, whose tasks are named "custom:NAME".
+bool is_own_data(const RunRecord& run);
 
 struct Fact {
   std::string name, value;  // never empty

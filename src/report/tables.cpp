@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text_format.h"
 #include "report/task_averages.h"
@@ -37,16 +38,22 @@ Cells paper_line(const Row& row, PaperVersion version) {
   return cells;
 }
 
+// True if the paper has a figure for one of the row's runs.
+bool has_paper_line(const Row& row) {
+  return std::ranges::any_of(row.cells, [](const Cell& cell) {
+    return cell.was_run() && (cell.paper_v0 || cell.paper_fail);
+  });
+}
+
 Cells figures_line(const Leaderboard& board, const Row& row) {
   Cells cells = {{row_label(board, row)}};
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::string spread = spread_text(row.cells[i]);
     cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
-                     rank_of(board, row, ranked_figure(i))});
+                     rank_in_column(board, row, i), row.cells[i].marks});
   }
   for (const auto average : {&Row::scored, &Row::present}) {
-    cells.push_back({accuracy_text((row.*average).ours),
-                     rank_of(board, row, [&](const Row& of) { return (of.*average).ours; })});
+    cells.push_back({accuracy_text((row.*average).ours), rank_of_average(board, row, average)});
   }
   return cells;
 }
@@ -89,34 +96,40 @@ Cells measurement_line(const SpeedRow& row) {
 }  // namespace
 
 Table accuracy_table(const Leaderboard& board) {
+  const bool has_paper = std::ranges::any_of(board.rows, has_paper_line);
   Table table{.title = "Test accuracy, percent",
               .caption =
                   "In brackets the number of seeds n and the half-width of the 95 % interval "
                   "over them. Avg 5 is the paper's average: ListOps, Text, Retrieval, Image "
                   "and Pathfinder. Avg all is over every task shown. Both need all their "
-                  "parts. Under each row the paper's figures, and in parentheses ours minus "
-                  "theirs. Task Avg (Std): mean and sample standard deviation over the n models "
-                  "with full runs of a preset.",
+                  "parts.",
               .header = {"Model"},
               .rows = {}};
+  if (has_paper) {
+    table.caption += " Under each row the paper's figures, and in parentheses ours minus theirs.";
+  }
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   table.header.insert(table.header.end(), {"Avg 5", "Avg all"});
-  if (has_shortfall(board)) {
-    table.caption +=
-        " †: fewer steps than the preset has, a part of the test set, or data in doubt; in no "
-        "average and not compared with the paper.";
-  }
+  std::vector<std::string> marks;
   for (const Row& row : board.rows) {
+    marks.resize(table.rows.size());
+    marks.push_back(marks_text(board, row));
     table.rows.push_back(figures_line(board, row));
-    if (!paper_model(row.model)) continue;
+    if (!has_paper_line(row)) continue;
     table.rows.push_back(paper_line(row, PaperVersion::kV0));
     table.rows.push_back(paper_line(row, PaperVersion::kV1));
   }
   if (board.rows.empty()) return table;
-  for (const TaskAverage& average : task_averages(board)) {
+  const std::vector<TaskAverage> averages = task_averages(board);
+  for (const TaskAverage& average : averages) {
     std::vector<std::string> texts;
     for (const Summary& cell : average.cells) texts.push_back(task_average_text(cell));
     table.rows.push_back(summary_line(average.name, texts, task_average_text(average.scored)));
+  }
+  if (!averages.empty()) {
+    table.caption +=
+        " Task Avg (Std): mean and sample standard deviation over the n models with "
+        "full runs of a preset.";
   }
   for (const BaselineRow& baseline : board.baselines) {
     std::vector<std::string> texts;
@@ -124,7 +137,19 @@ Table accuracy_table(const Leaderboard& board) {
     table.rows.push_back(
         summary_line("trivial: " + baseline.name, texts, accuracy_text(baseline.scored)));
   }
+  table.caption += marks_legend(board);
+  add_marks(table, std::move(marks));
   return table;
+}
+
+void add_marks(Table& table, std::vector<std::string> texts) {
+  texts.resize(table.rows.size());
+  if (std::ranges::all_of(texts, &std::string::empty)) return;
+  table.header.emplace_back("Marks");
+  ++table.num_right;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    table.rows[i].push_back({std::move(texts[i]), Emphasis::kQuiet});
+  }
 }
 
 Table protocol_table(const Leaderboard& board) {
@@ -132,20 +157,19 @@ Table protocol_table(const Leaderboard& board) {
               .caption =
                   "Validation: own split, held-out part of the training set, or the test set "
                   "itself. Checkpoint: the weights that were tested.",
-              .header = {"Model", "Preset", "Settings", "Run", "Validation", "Checkpoint",
-                         "Division", "Revision", "Machine"},
+              .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
+                         "Revision", "Machine"},
               .rows = {},
-              .num_left = 9};
+              .num_left = 8};
   for (const Row& row : board.rows) {
     Cells cells;
-    for (const std::string& text :
-         {row.title, row.preset, row.settings, row.shortfall, row.validation, row.checkpoint,
-          row.division, row.revisions, row.machines}) {
+    for (const std::string& text : {row.title, row.preset, row.settings, row.validation,
+                                    row.checkpoint, row.division, row.revisions, row.machines}) {
       cells.push_back({text.empty() ? "-" : text});
     }
     table.rows.push_back(std::move(cells));
   }
-  for (const char* title : {"Run", "Settings", "Revision", "Machine"}) fold_column(table, title);
+  for (const char* title : {"Settings", "Revision", "Machine"}) fold_column(table, title);
   return table;
 }
 
@@ -215,8 +239,38 @@ void fold_column(Table& table, const std::string& title) {
   if (column < table.num_left) --table.num_left;
 }
 
-bool has_shortfall(const Leaderboard& board) {
-  return any_cell(board, [](const Cell& cell) { return !cell.shortfall.empty(); });
+std::string marks_legend(const Leaderboard& board) {
+  std::string text;
+  for (const MarkKind kind : {MarkKind::kSuspect, MarkKind::kChanged, MarkKind::kTrivial}) {
+    if (!any_cell(board, [&](const Cell& cell) { return cell.has(kind); })) continue;
+    const MarkMeaning& meaning = meaning_of(kind);
+    text += " " + std::string(meaning.sign) + " " + std::string(meaning.word) + ": " +
+            std::string(meaning.meaning) + ".";
+  }
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    std::set<std::string> changes;
+    for (const Row& row : board.rows) {
+      if (row.cells[i].was_run()) changes.insert(changes_text(row.cells[i].task_changes));
+    }
+    const char* of_some = changes.size() > 1 ? ", some rows" : "";
+    changes.erase("");
+    for (const std::string& change : changes) {
+      text += " " + board.columns[i].title + " with changed settings (in parentheses the paper's" +
+              of_some + "): " + change + ".";
+    }
+  }
+  return text;
+}
+
+std::string marks_text(const Leaderboard& board, const Row& row) {
+  const auto num_runs = std::ranges::count_if(row.cells, &Cell::was_run);
+  std::string text;
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    if (row.cells[i].marks.empty()) continue;
+    text += (text.empty() ? "" : ". ") + (num_runs > 1 ? board.columns[i].title + ": " : "") +
+            reasons_of(row.cells[i].marks);
+  }
+  return text;
 }
 
 std::string row_label(const Leaderboard& board, const Row& row) {
@@ -237,7 +291,7 @@ std::string row_label(const Leaderboard& board, const Row& row, const std::strin
 std::string figure_text(const Cell& cell) {
   if (cell.fail) return "FAIL (" + fixed(cell.accuracy.mean, 2) + ")";
   if (cell.accuracy.count) {
-    return fixed(cell.accuracy.mean, 2) + (cell.shortfall.empty() ? "" : "†");
+    return fixed(cell.accuracy.mean, 2);
   }
   if (cell.num_diverged) return "diverged";
   if (cell.num_failed) return "failed";
@@ -290,12 +344,19 @@ std::string size_text(std::optional<int64_t> num_parameters) {
                       : fixed(size / 1e6, 2) + "M";
 }
 
-bool is_short_row(const Row& row) {
-  const auto has = [&](auto figure) {
-    return std::any_of(row.cells.begin(), row.cells.end(),
-                       [&](const Cell& cell) { return (cell.*figure)().has_value(); });
-  };
-  return has(&Cell::shown_accuracy) && !has(&Cell::full_accuracy);
+bool is_short_row(const Leaderboard& board, const Row& row) {
+  bool has_figure = false;
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const Cell& cell = row.cells[i];
+    if (!cell.shown_accuracy()) continue;
+    has_figure = true;
+    if (std::ranges::any_of(board.rows, [&](const Row& other) {
+          return other.cells[i].shortfall.empty() && are_ranked(cell, other.cells[i]);
+        })) {
+      return false;
+    }
+  }
+  return has_figure;
 }
 
 std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }
@@ -316,20 +377,44 @@ std::string rate_text(std::optional<double> value) {
   return fixed(*value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
-RowFigure ranked_figure(size_t column) {
-  return [column](const Row& row) {
-    const Cell& cell = row.cells[column];
-    return cell.fail ? std::nullopt : cell.full_accuracy();
-  };
+namespace {
+
+// Rank by `figure` among the rows that compare, of which there must be another.
+template <typename Figure, typename Compares>
+Emphasis rank_of(const Leaderboard& board, const Row& row, const Figure& figure,
+                 const Compares& compares) {
+  const std::optional<double> own = figure(row);
+  if (!own) return Emphasis::kPlain;
+  int others = 0, above = 0;
+  for (const Row& other : board.rows) {
+    const std::optional<double> its = figure(other);
+    if (&other == &row || !its || other.is_self_pretrained != row.is_self_pretrained ||
+        !compares(other)) {
+      continue;
+    }
+    ++others;
+    above += *its > *own;
+  }
+  if (others == 0) return Emphasis::kPlain;
+  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
 }
 
-Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure) {
-  const auto own = figure(row);
-  if (!own) return Emphasis::kPlain;
-  const auto above = std::count_if(board.rows.begin(), board.rows.end(), [&](const Row& other) {
-    return other.is_self_pretrained == row.is_self_pretrained && figure(other) > own;
+}  // namespace
+
+Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column) {
+  const auto figure = [&](const Row& of) {
+    const Cell& cell = of.cells[column];
+    return cell.fail ? std::nullopt : cell.shown_accuracy();
+  };
+  return rank_of(board, row, figure, [&](const Row& other) {
+    return are_ranked(row.cells[column], other.cells[column]);
   });
-  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
+}
+
+Emphasis rank_of_average(const Leaderboard& board, const Row& row, Average Row::*average) {
+  return rank_of(
+      board, row, [&](const Row& of) { return (of.*average).ours; },
+      [&](const Row& other) { return other.preset == row.preset; });
 }
 
 }  // namespace lra::report

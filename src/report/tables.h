@@ -1,7 +1,6 @@
 // The report as plain tables, before any format, and the wording of cells that formats share.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@ enum class Emphasis { kPlain, kBest, kSecond, kQuiet };
 struct TableCell {
   std::string text;
   Emphasis emphasis = Emphasis::kPlain;
+  Marks marks = {};  // their signs follow the text
 };
 
 struct Table {
@@ -23,6 +23,12 @@ struct Table {
   int num_left = 1;                          // leading columns that are words; the rest are figures
   int num_keys = 1;      // leading columns that name the row: repeated where a table is cut in two
   bool is_list = false;  // rows are read one by one: on a narrow page each is a card
+  int num_right = 0;     // trailing columns that are words
+
+  bool is_word(size_t column) const {
+    const auto place = static_cast<int>(column), size = static_cast<int>(header.size());
+    return place < num_left || place >= size - num_right;
+  }
 };
 
 // Texts are untrusted: the formats clean and escape them. A table without data has no rows.
@@ -32,7 +38,7 @@ Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
 Table protocol_table(const Leaderboard& board);
 Table training_speed_table(const Leaderboard& board);
 Table measurement_table(const Leaderboard& board);
-Table claims_table(const ReportInput& input);
+Table claims_table(const ReportInput& input);  // without rows if our figures test none
 // Table 2 ("train") or 4 ("infer"), one for each set of measurements that compare.
 std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode);
 Table generalization_table(const std::vector<Analysis>& analyses);  // Table 3
@@ -65,8 +71,7 @@ std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& anal
 std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings);
 std::string row_label(const Leaderboard& board, const Row& row);
 
-// "36.42", "36.42†" (not of full runs), "FAIL (50.02)", "diverged", "failed", "unfinished";
-// "not run" only when it was not.
+// "36.42", "FAIL (50.02)", "diverged", "failed", "unfinished"; "not run" only when it was not.
 std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": notes on the figure; empty if there are none.
 std::string spread_text(const Cell& cell);
@@ -81,10 +86,16 @@ std::string size_text(std::optional<int64_t> num_parameters);
 // is empty ("-").
 void fold_column(Table& table, const std::string& title);
 
-// True if some figure is marked †.
-bool has_shortfall(const Leaderboard& board);
-// True if the row has figures, and all of them are of less than full runs.
-bool is_short_row(const Row& row);
+// What the marks of the board's figures mean: a sentence for each that occurs, and for each task
+// that some runs changed.
+std::string marks_legend(const Leaderboard& board);
+// The marks of a row's figures and their reasons, by task if there are several.
+std::string marks_text(const Leaderboard& board, const Row& row);
+// Adds a last column of such texts, one for each row of the table, unless all are empty.
+void add_marks(Table& table, std::vector<std::string> texts);
+// True if the row has figures, all of them of less than full runs, and none is ranked with that of
+// a full run.
+bool is_short_row(const Leaderboard& board, const Row& row);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
 std::string accuracy_text(std::optional<double> value);
@@ -93,11 +104,10 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Rank of a row's figure among all rows, or all self-pretrained ones: the best, the second, or
-// neither.
-using RowFigure = std::function<std::optional<double>(const Row& row)>;
-Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
-// The figure of a column. FAIL and figures of less than full runs are not ranked.
-RowFigure ranked_figure(size_t column);
+// Rank among the figures of a column that compare (are_ranked()), or among the averages of one
+// preset: the best, the second, or neither. FAIL is not ranked, nor is a figure that is compared
+// with none; self-pretrained rows are ranked among themselves.
+Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column);
+Emphasis rank_of_average(const Leaderboard& board, const Row& row, Average Row::*average);
 
 }  // namespace lra::report

@@ -93,10 +93,13 @@ TEST(Tables, OwnDataHasWhatTheTasksHave) {
   EXPECT_EQ(cell_of(table, 0, "Trivial baseline").text, "50.00 majority");
   EXPECT_EQ(cell_of(table, 0, "Parameters").text, "53.1k");
   EXPECT_EQ(cell_of(table, 0, "Training time").text, "1.7 min");
-  EXPECT_EQ(cell_of(table, 1, "Accuracy").text, "52.00‡");
-  EXPECT_EQ(cell_of(table, 1, "Accuracy").emphasis, Emphasis::kPlain);
-  EXPECT_EQ(cell_of(table, 2, "Accuracy").text, "90.00†");
-  for (const char* mark : {"†: fewer", "‡: not above"}) EXPECT_THAT(table.caption, HasSubstr(mark));
+  EXPECT_EQ(cell_of(table, 1, "Marks").text, "‡ not above trivial: 50.00 of majority");
+  EXPECT_EQ(cell_of(table, 1, "Accuracy").emphasis, Emphasis::kSecond);
+  EXPECT_EQ(cell_of(table, 2, "Marks").text, "§ other settings: 100 of 5,000 steps");
+  EXPECT_EQ(cell_of(table, 2, "Accuracy").emphasis, Emphasis::kPlain) << "of another budget";
+  for (const char* mark : {"§ other settings: ", "‡ not above trivial: "}) {
+    EXPECT_THAT(table.caption, HasSubstr(mark));
+  }
   EXPECT_THAT(table.header, Not(Contains("Settings"))) << "all have the same";
 }
 
@@ -131,7 +134,9 @@ TEST(Tables, TheBestOfEachTaskIsOneThatBeatsTrivialClassifiers) {
   EXPECT_EQ(cell_of(table, 1, "Trivial").text, "50.00");
   EXPECT_EQ(cell_of(table, 1, "Training time").text, "3.1 min");
   EXPECT_EQ(cell_of(table, 1, "Computed by").text, "NVIDIA H100");
-  EXPECT_EQ(cell_of(table, 2, "Model").text, "short: local, 10 of 5,000 steps");
+  EXPECT_EQ(cell_of(table, 2, "Model").text, "local");
+  EXPECT_EQ(cell_of(table, 2, "Model").emphasis, Emphasis::kQuiet) << "a short run, alone";
+  EXPECT_EQ(signs_of(cell_of(table, 2, "Accuracy").marks), "§");
   EXPECT_TRUE(best_table(build_leaderboard({strong})).rows.empty()) << "of one model";
 }
 
@@ -157,9 +162,9 @@ TEST(Tables, TheBestFigureOfAColumnIsMarkedAndFailIsNot) {
       {finished_run("pathfinder128", "transformer", 50.9, 0, 20000),
        finished_run("text", "transformer", 60), finished_run("text", "performer", 65)});
   for (const Row& row : board.rows) {
-    EXPECT_EQ(rank_of(board, row, ranked_figure(0)),
+    EXPECT_EQ(rank_in_column(board, row, 0),
               row.model == "performer" ? Emphasis::kBest : Emphasis::kSecond);
-    EXPECT_EQ(rank_of(board, row, ranked_figure(1)), Emphasis::kPlain);
+    EXPECT_EQ(rank_in_column(board, row, 1), Emphasis::kPlain);
   }
 }
 

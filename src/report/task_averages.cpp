@@ -46,16 +46,24 @@ TaskAverage of_preset(const Leaderboard& board, const std::string& preset) {
   return result;
 }
 
+// True if some runs of the column have the paper's task unchanged.
+bool is_paper_task(const Leaderboard& board, size_t column) {
+  return board.columns[column].paper && std::ranges::any_of(board.rows, [&](const Row& row) {
+           return row.cells[column].was_run() && row.cells[column].task_changes.empty();
+         });
+}
+
 TaskAverage of_paper(const Leaderboard& board, PaperVersion version) {
   TaskAverage result{
       .name = std::string(kName) + (version == PaperVersion::kV0 ? "paper v0" : "paper v1"),
       .cells = {},
       .scored = {}};
-  for (const TaskColumn& column : board.columns) {
+  for (size_t i = 0; i < board.columns.size(); ++i) {
     std::vector<double> values;
     for (const PaperModel& model : paper_models()) {
-      const auto value =
-          column.paper ? paper_accuracy(model, *column.paper, version) : std::nullopt;
+      const auto value = is_paper_task(board, i)
+                             ? paper_accuracy(model, *board.columns[i].paper, version)
+                             : std::nullopt;
       if (value) values.push_back(*value);
     }
     result.cells.push_back(summarize(values));
@@ -78,9 +86,9 @@ std::vector<TaskAverage> task_averages(const Leaderboard& board) {
                                       [](const Summary& cell) { return cell.count > 1; });
     if (compares) found.push_back(std::move(average));
   }
-  const bool has_paper = std::any_of(board.columns.begin(), board.columns.end(),
-                                     [](const TaskColumn& column) { return !!column.paper; });
-  if (board.rows.empty() || !has_paper) return found;
+  bool has_paper = false;
+  for (size_t i = 0; i < board.columns.size(); ++i) has_paper |= is_paper_task(board, i);
+  if (!has_paper) return found;
   found.push_back(of_paper(board, PaperVersion::kV0));
   found.push_back(of_paper(board, PaperVersion::kV1));
   return found;

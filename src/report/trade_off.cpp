@@ -25,12 +25,17 @@ std::optional<double> shown_average(const Row& row) {
   return sum / static_cast<double>(row.cells.size());
 }
 
-// Accuracies that compare: of one task, preset and part of the budget.
+// Accuracies that compare: of one task, setting and budget.
 struct OneTask {
   size_t column = 0;
-  std::string preset, shortfall;
+  std::string setting;
+  std::set<int64_t> steps;  // empty for full runs
   auto operator<=>(const OneTask&) const = default;
 };
+
+OneTask key_of(size_t column, const Cell& cell) {
+  return {column, cell.setting, cell.shortfall.empty() ? std::set<int64_t>{} : cell.steps};
+}
 
 // The accuracies that most models share; the first of equals; nothing without accuracies. Short
 // runs count only where there are no full ones.
@@ -43,7 +48,7 @@ std::optional<OneTask> most_shared_task(const Leaderboard& board) {
     for (size_t column = 0; column < row.cells.size(); ++column) {
       const Cell& cell = row.cells[column];
       if (only_full && !cell.full_accuracy()) continue;
-      if (cell.shown_accuracy()) models[{column, row.preset, cell.shortfall}].insert(row.model);
+      if (cell.shown_accuracy()) models[key_of(column, cell)].insert(row.model);
     }
   }
   const auto widest = std::max_element(
@@ -56,12 +61,12 @@ std::optional<OneTask> most_shared_task(const Leaderboard& board) {
 Quality quality_of_one_task(const Leaderboard& board) {
   const std::optional<OneTask> chosen = most_shared_task(board);
   if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
-  const std::string part = chosen->shortfall.empty() ? "" : ", " + chosen->shortfall;
+  std::string part;
+  for (const int64_t steps : chosen->steps) part += ", " + thousands(steps) + " steps";
   return {"accuracy on " + board.columns[chosen->column].title + ", %",
           " Not the paper's average: only one task" + part + ".", [task = *chosen](const Row& row) {
             const Cell& cell = row.cells[task.column];
-            const bool compares = row.preset == task.preset && cell.shortfall == task.shortfall;
-            return compares ? cell.shown_accuracy() : std::nullopt;
+            return key_of(task.column, cell) == task ? cell.shown_accuracy() : std::nullopt;
           }};
 }
 

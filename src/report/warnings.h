@@ -9,18 +9,16 @@
 
 namespace lra::report {
 
-// Warnings about single runs and cells: failed and diverged runs with their cause, data of
-// another size than the task's, weights chosen on the test set.
+// Warnings about single runs and cells: failed and diverged runs with their cause, weights chosen
+// on the test set.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
 // Measurements that may not be the machine's; of several for one reason, the first and their
 // number.
 void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings);
 
-// Warnings about rows: figures of short runs, of part of the test set or of other settings than
-// published ones, a column over different data, ListOps figures that reading only the root operator
-// would give, rows made by several revisions or on several machines. `records` are those the board
-// was made of.
+// Warnings about rows: a column over different data, rows made by several revisions or on several
+// machines. `records` are those the board was made of.
 void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records);
 
 }  // namespace lra::report
