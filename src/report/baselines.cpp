@@ -4,13 +4,14 @@
 #include <map>
 #include <set>
 
+#include "records/find_setting.h"
 #include "report/settings.h"
 #include "report/tables.h"
 
 namespace lra::report {
 namespace {
 
-// Figures of one task in percent, by the task's settings: a baseline of 4,000 bytes is another
+// Figures of one task in percent, by data and length: a baseline of 4,000 bytes is another
 // classifier than one of 1,000.
 using TaskFigures = std::map<SettingLines, std::vector<double>>;
 // name -> task
@@ -53,45 +54,23 @@ std::string shown_name(const std::string& name) {
   return name == "root_operator" ? std::string(kRootOperatorName) : name;
 }
 
-SettingLines task_settings(const RunRecord& record) {
-  const ConfigValue* settings = record.config.find("task");
-  if (!settings || !settings->as_table()) return {};
-  ConfigTable table = *settings->as_table();
-  if (!record.data_examples) return setting_lines(table);
-  // The counts are those of the examples that were read; the settings may ask for others.
-  const SplitSizes& of = *record.data_examples;
-  for (const auto& [key, count] : {std::pair{"num_train", of.train},
-                                   {"num_val", of.val},
-                                   {"num_test", of.test},
-                                   {"num_images", of.train + of.val + of.test}}) {
-    if (table.find(key)) table.set(key, ConfigValue{count, ""});
+// What a run's trivial classifiers depend on.
+SettingLines data_lines(const RunRecord& record) {
+  SettingLines lines = {hash_line("data", record.data_hash)};
+  if (const auto length = find_setting_as<int64_t>(record.config, "task", "length")) {
+    lines.insert("length=" + std::to_string(*length));
   }
-  return setting_lines(table);
-}
-
-// Names the data where a task has several, whose baselines have no mean.
-SettingLines data_lines(const RunRecord& record,
-                        const std::map<std::string, std::set<std::string>>& data_of_tasks) {
-  if (record.data_hash.empty() || data_of_tasks.at(record.task).size() < 2) return {};
-  return {hash_line("data", record.data_hash)};
+  return lines;
 }
 
 Figures found_figures(const std::vector<RunRecord>& records) {
   Figures figures;
   bool has_listops = false;
-  std::map<std::string, std::set<std::string>> data_of_tasks;
-  for (const RunRecord& record : records) {
-    if (record.kind == "train" && !record.baselines.empty() && !record.data_hash.empty()) {
-      data_of_tasks[record.task].insert(record.data_hash);
-    }
-  }
   for (const RunRecord& record : records) {
     if (record.kind != "train") continue;
     has_listops = has_listops || record.task == "listops";
     for (const auto& [name, accuracy] : record.baselines) {
-      SettingLines lines = task_settings(record);
-      lines.merge(data_lines(record, data_of_tasks));
-      figures[shown_name(name)][record.task][lines].push_back(100 * accuracy);
+      figures[shown_name(name)][record.task][data_lines(record)].push_back(100 * accuracy);
     }
   }
   if (has_listops) fill_listops(figures);

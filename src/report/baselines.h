@@ -12,10 +12,9 @@ namespace lra::report {
 
 inline constexpr std::string_view kRootOperatorName = "root operator";
 
-// One row per baseline name in the records ("majority"), in percent. If a task was run with several
-// task settings, each of them has a row that names it; figures of one setting that differ, because
-// its data did, are averaged. ListOps figures the records lack are filled in with those of
-// paper_tables.h. The last row is the paper's chance row.
+// One row per baseline name in the records ("majority"), in percent. If a task was run on several
+// sets of data or at several lengths, each of them has a row that names it. ListOps figures the
+// records lack are filled in with those of paper_tables.h. The last row is the paper's chance row.
 std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
                                         const std::vector<TaskColumn>& columns);
 

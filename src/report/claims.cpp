@@ -47,17 +47,8 @@ std::string sentence(const Comparison& c) {
 }  // namespace
 
 std::string_view verdict_text(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kConfirmed:
-      return "confirmed";
-    case Verdict::kContradicted:
-      return "contradicted";
-    case Verdict::kUndecided:
-      return "undecided";
-    case Verdict::kNotTested:
-      break;
-  }
-  return "not tested";
+  constexpr std::string_view kNames[] = {"confirmed", "contradicted", "undecided", "not tested"};
+  return kNames[static_cast<size_t>(verdict)];
 }
 
 Judgement judge(const std::vector<Comparison>& comparisons) {

@@ -33,27 +33,32 @@ struct Selection {
   }
 };
 
-Finding higher(const Finding& a, const Finding& b) {
-  return !a || (b && b->value > a->value) ? b : a;
-}
-
 Finding cell_finding(const Cell& cell, const Selection& selection) {
   const auto figure = selection.figure(cell);
   if (!figure) return std::nullopt;
   return Measured{*figure, cell.interval.value_or(0)};
 }
 
-Finding accuracy_of(const Leaderboard& board, const Selection& selection, std::string_view model,
-                    PaperTask task) {
+// The highest `figure` of the model's rows.
+template <typename Figure>
+Finding highest(const Leaderboard& board, const Selection& selection, std::string_view model,
+                const Figure& figure) {
   Finding best;
   for (const Row& row : board.rows) {
     if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
-    for (size_t i = 0; i < board.columns.size(); ++i) {
-      if (board.columns[i].paper == task)
-        best = higher(best, cell_finding(row.cells[i], selection));
-    }
+    const Finding found = figure(row);
+    if (!best || (found && found->value > best->value)) best = found;
   }
   return best;
+}
+
+Finding accuracy_of(const Leaderboard& board, const Selection& selection, std::string_view model,
+                    PaperTask task) {
+  const auto column = std::ranges::find(board.columns, task, &TaskColumn::paper);
+  if (column == board.columns.end()) return std::nullopt;
+  const auto place = static_cast<size_t>(column - board.columns.begin());
+  return highest(board, selection, model,
+                 [&](const Row& row) { return cell_finding(row.cells[place], selection); });
 }
 
 // Mean of one row's five figures; the noise of independent ones.
@@ -74,12 +79,8 @@ Finding row_average(const Leaderboard& board, const Row& row, const Selection& s
 }
 
 Finding average_of(const Leaderboard& board, const Selection& selection, std::string_view model) {
-  Finding best;
-  for (const Row& row : board.rows) {
-    if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
-    best = higher(best, row_average(board, row, selection));
-  }
-  return best;
+  return highest(board, selection, model,
+                 [&](const Row& row) { return row_average(board, row, selection); });
 }
 
 // The model among the most informative measurements; null if it was not measured, if they are of

@@ -1,6 +1,4 @@
 // The whole report for programs: the numbers of the leaderboard unrounded, then the records.
-#include <algorithm>
-
 #include "io/json.h"
 #include "report/claims.h"
 #include "report/formats.h"
@@ -25,10 +23,13 @@ Json comparison(std::optional<double> ours, std::optional<double> compared,
           {"minus_paper_v1", optional_number(difference(compared, v1))}};
 }
 
+}  // namespace
+
 Json cell_json(const TaskColumn& column, const Cell& cell) {
   Json json =
       comparison(cell.shown_accuracy(), cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
   json["task"] = column.task;
+  json["task_version"] = column.version;
   json["settings"] = cell.settings;
   json["was_run"] = cell.was_run();
   json["seeds"] = cell.accuracy.count;
@@ -36,11 +37,8 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["half_width95_over_seeds"] = optional_number(cell.accuracy.half_width95);
   json["half_width95"] = optional_number(cell.interval);
   json["fail"] = cell.fail;
-  for (const MarkKind kind : {MarkKind::kSuspect, MarkKind::kChanged, MarkKind::kTrivial}) {
-    const auto mark = std::ranges::find(cell.marks, kind, &Mark::kind);
-    json[meaning_of(kind).field] = mark == cell.marks.end() ? "" : mark->reason;
-  }
-  json["task_changes"] = changes_text(cell.task_changes);
+  for (const MarkMeaning& mark : mark_meanings()) json[mark.field] = cell.reason(mark.kind);
+  json["task_changes"] = cell.task_changes;
   json["paper_fail"] = cell.paper_fail;
   json["diverged"] = cell.num_diverged;
   json["failed"] = cell.num_failed;
@@ -57,16 +55,45 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   return json;
 }
 
+Json average_json(const Average& average) {
+  return comparison(average.ours, average.compared, average.paper_v0, average.paper_v1);
+}
+
+Json speed_json(const SpeedRow& row) {
+  const Measurement& m = row.measured;
+  return {{"task", row.task},
+          {"model", row.model},
+          {"preset", row.preset},
+          {"settings", row.settings},
+          {"mode", m.mode},
+          {"dtype", m.dtype},
+          {"length", m.length},
+          {"batch", m.batch},
+          {"steps_per_s", json_number(m.steps_per_s)},
+          {"slowest_steps_per_s", json_number(m.slowest_steps_per_s)},
+          {"fastest_steps_per_s", json_number(m.fastest_steps_per_s)},
+          {"tokens_per_s", json_number(m.tokens_per_s)},
+          {"windows", m.windows},
+          {"parts", m.parts.value_or(1)},
+          {"pipeline_steps_per_s", optional_number(m.pipeline_steps_per_s)},
+          {"flops_utilisation", json_number(flops_utilisation(m))},
+          {"warning", m.warning.value_or("")},
+          {"peak_resident_bytes", m.peak_resident_bytes},
+          {"relative_speed", optional_number(row.relative)},
+          {"paper_relative_speed", optional_number(row.paper_relative)},
+          {"machine", row.machine},
+          {"revision", row.revision}};
+}
+
+namespace {
+
 Json row_json(const Leaderboard& board, const Row& row) {
   Json json = {
       {"model", row.model},       {"title", row.title},           {"preset", row.preset},
       {"settings", row.settings}, {"checkpoint", row.checkpoint}, {"validation", row.validation},
       {"division", row.division}, {"revisions", row.revisions},   {"machines", row.machines}};
-  const auto average = [](const Average& a) {
-    return comparison(a.ours, a.compared, a.paper_v0, a.paper_v1);
-  };
-  json["average_of_five"] = average(row.scored);
-  json["average_of_all"] = average(row.present);
+  json["average_of_five"] = average_json(row.scored);
+  json["average_of_all"] = average_json(row.present);
   json["cells"] = Json::array();
   for (size_t i = 0; i < row.cells.size(); ++i) {
     json["cells"].push_back(cell_json(board.columns[i], row.cells[i]));
@@ -94,32 +121,6 @@ Json task_average_json(const Leaderboard& board, const TaskAverage& row) {
     json["percent"][board.columns[i].task] = spread_json(row.cells[i]);
   }
   return json;
-}
-
-Json speed_json(const SpeedRow& row) {
-  const Measurement& m = row.measured;
-  return {{"task", row.task},
-          {"model", row.model},
-          {"preset", row.preset},
-          {"settings", row.settings},
-          {"mode", m.mode},
-          {"dtype", m.dtype},
-          {"length", m.length},
-          {"batch", m.batch},
-          {"steps_per_s", json_number(m.steps_per_s)},
-          {"slowest_steps_per_s", json_number(m.slowest_steps_per_s)},
-          {"fastest_steps_per_s", json_number(m.fastest_steps_per_s)},
-          {"tokens_per_s", json_number(m.tokens_per_s)},
-          {"windows", m.windows},
-          {"parts", m.parts.value_or(1)},
-          {"pipeline_steps_per_s", optional_number(m.pipeline_steps_per_s)},
-          {"flops_utilisation", json_number(flops_utilisation(m))},
-          {"warning", m.warning.value_or("")},
-          {"peak_resident_bytes", m.peak_resident_bytes},
-          {"relative_speed", optional_number(row.relative)},
-          {"paper_relative_speed", optional_number(row.paper_relative)},
-          {"machine", row.machine},
-          {"revision", row.revision}};
 }
 
 template <typename Items, typename Function>

@@ -22,7 +22,9 @@ Json result_of(const TaskColumn& column, const Cell& cell, const RunRecord& run)
                            ? *cell.accuracy.deviation / 100 / std::sqrt(cell.accuracy.count)
                            : std::sqrt(p * (1 - p) / n);
   result["acc_stderr,none"] = json_number(error);
-  for (const auto& [kind, reason] : cell.marks) result[meaning_of(kind).field] = clean(reason);
+  for (const MarkMeaning& mark : mark_meanings()) {
+    if (cell.has(mark.kind)) result[mark.field] = clean(cell.reason(mark.kind));
+  }
   return result;
 }
 

@@ -25,12 +25,7 @@ Table accuracies(const Leaderboard& board) {
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   std::vector<std::string> marks;
   for (const Row& row : board.rows) {
-    std::vector<TableCell> cells = {{row_label(board, row)}};
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      cells.push_back(
-          {figure_text(row.cells[i]), rank_in_column(board, row, i), row.cells[i].marks});
-    }
-    table.rows.push_back(std::move(cells));
+    table.rows.push_back(figures_line(board, row));
     marks.push_back(marks_text(board, row));
   }
   if (table.rows.empty()) return table;
@@ -77,20 +72,13 @@ Table speeds(const Leaderboard& board) {
   return table;
 }
 
-// Validation accuracy in percent at `step`, interpolated between the adjacent points; nullopt
-// outside the curve.
+// The last validation until `step` in percent; nullopt before the first and after the last.
 std::optional<double> accuracy_at(const std::vector<Evaluation>& curve, double step) {
-  const auto after = std::find_if(curve.begin(), curve.end(), [&](const Evaluation& point) {
-    return static_cast<double>(point.step) >= step;
-  });
-  if (after == curve.end()) return std::nullopt;
-  const auto end = static_cast<double>(after->step);
-  if (end == step) return 100 * after->accuracy;
-  if (after == curve.begin()) return std::nullopt;
-  const Evaluation& before = *(after - 1);
-  const auto begin = static_cast<double>(before.step);
-  const double share = (step - begin) / (end - begin);
-  return 100 * (before.accuracy + share * (after->accuracy - before.accuracy));
+  const auto after = std::ranges::find_if(
+      curve, [&](const Evaluation& point) { return static_cast<double>(point.step) > step; });
+  const bool is_over = after == curve.end() && static_cast<double>(curve.back().step) < step;
+  if (after == curve.begin() || is_over) return std::nullopt;
+  return 100 * (after - 1)->accuracy;
 }
 
 struct LetteredCurve {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "io/json.h"
 #include "report/leaderboard.h"
 #include "report/record_files.h"
 #include "report/speed_grid.h"
@@ -30,6 +31,10 @@ std::string format_text(const ReportInput& input);
 // A report that fits a window: accuracies, speed, learning curves drawn with letters.
 std::string format_summary(const ReportInput& input);
 std::string format_markdown(const ReportInput& input);
+// Fields of formats for programs, unrounded; null for nothing.
+Json cell_json(const TaskColumn& column, const Cell& cell);
+Json average_json(const Average& average);
+Json speed_json(const SpeedRow& row);
 // One line per figure (long format): see the header line. No units or thousands separators.
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.

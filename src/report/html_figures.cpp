@@ -1,6 +1,8 @@
 // Figures 1 to 5 of the paper, from our records.
 #include <algorithm>
+#include <initializer_list>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/text_format.h"
@@ -54,27 +56,6 @@ std::string example_caption(const AnalysisRecord& record, const RolloutExample& 
          std::to_string(example.prediction);
 }
 
-// One positive and one negative Pathfinder image.
-std::string figure1(const std::vector<Analysis>& analyses) {
-  std::vector<std::string> pictures;
-  for (const int64_t label : {1, 0}) {
-    for (const Analysis& analysis : analyses) {
-      const AnalysisRecord& record = analysis.record;
-      if (!record.rollout || paper_task(record.task) != PaperTask::kPathfinder) continue;
-      if (pictures.size() > static_cast<size_t>(1 - label)) break;
-      for (const RolloutExample& example : record.rollout->examples) {
-        if (example.label != label) continue;
-        add(pictures, picture_html(analysis, example.picture,
-                                   label ? "A positive example: connected"
-                                         : "A negative example: not connected"));
-        break;
-      }
-    }
-  }
-  return pictures_html("Figure 1: Pathfinder",
-                       "The image is on the left, the attention of Figure 5 next to it.", pictures);
-}
-
 std::string figure2(const std::vector<Analysis>& analyses) {
   const Table table = span_table(analyses);
   if (table.rows.empty()) return "";
@@ -102,42 +83,32 @@ std::string remark_of(const TradeOff& trade_off, const TradeOffPoint& point) {
   return text;
 }
 
-std::string speed_chart(const TradeOff& trade_off) {
+// Quality against speed, or against memory, with the other as the area of the circles.
+std::string trade_off_chart(const TradeOff& trade_off, bool of_memory) {
   std::vector<ChartCircle> circles;
   for (const TradeOffPoint& p : trade_off.points) {
+    if (of_memory && !p.memory_gb) continue;
     circles.push_back({p.title,
                        remark_of(trade_off, p),
-                       {p.speed, p.quality},
-                       p.memory_gb.value_or(0),
-                       p.on_speed_front});
-  }
-  return circle_chart(
-      "Quality against training speed; the area of circles is memory, the line the Pareto front.",
-      trade_off.speed_name, trade_off.quality_name, circles);
-}
-
-std::string memory_chart(const TradeOff& trade_off) {
-  std::vector<ChartCircle> circles;
-  for (const TradeOffPoint& p : trade_off.points) {
-    if (!p.memory_gb) continue;
-    circles.push_back({p.title,
-                       remark_of(trade_off, p),
-                       {*p.memory_gb, p.quality},
-                       p.examples_per_s.value_or(0),
-                       p.on_memory_front});
+                       {of_memory ? *p.memory_gb : p.speed, p.quality},
+                       (of_memory ? p.examples_per_s : p.memory_gb).value_or(0),
+                       of_memory ? p.on_memory_front : p.on_speed_front});
   }
   if (circles.empty()) return "";
-  return circle_chart(
-      "Quality against memory; the area of circles is examples per second, the line the Pareto "
-      "front.",
-      "memory, GB", trade_off.quality_name, circles);
+  return circle_chart(std::string("Quality against ") +
+                          (of_memory ? "memory; the area of circles is examples per second"
+                                     : "training speed; the area of circles is memory") +
+                          ", the line the Pareto front.",
+                      of_memory ? "memory, GB" : trade_off.speed_name, trade_off.quality_name,
+                      circles);
 }
 
 std::string figure3(const ReportInput& input) {
   std::string text;
   for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
     if (trade_off.points.empty()) continue;
-    std::vector<std::string> charts = {speed_chart(trade_off), memory_chart(trade_off)};
+    std::vector<std::string> charts = {trade_off_chart(trade_off, false),
+                                       trade_off_chart(trade_off, true)};
     std::erase(charts, "");
     text += chart_figure(trade_off.title,
                          trade_off.caption +
@@ -163,70 +134,52 @@ std::string figure4(const std::vector<Analysis>& analyses) {
   return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
 }
 
-// Analyses with a rollout, the paper's own case first: the Transformer on Pathfinder, then the
-// Transformer on other tasks.
-std::vector<const Analysis*> in_order_of_figure5(const std::vector<Analysis>& analyses) {
-  std::vector<const Analysis*> ordered;
-  for (const Analysis& analysis : analyses) {
-    if (analysis.record.rollout) ordered.push_back(&analysis);
-  }
-  const auto rank = [](const Analysis* analysis) {
-    const bool is_transformer = analysis->record.model == "transformer";
-    return std::pair(!is_transformer, analysis->record.task != "pathfinder");
-  };
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  return ordered;
-}
-
 std::string figure5(const std::vector<Analysis>& analyses) {
   std::vector<std::string> pictures;
-  for (const Analysis* analysis : in_order_of_figure5(analyses)) {
-    for (const RolloutExample& example : analysis->record.rollout->examples) {
+  for (const Analysis& analysis : analyses) {
+    if (!analysis.record.rollout) continue;
+    for (const RolloutExample& example : analysis.record.rollout->examples) {
       add(pictures,
-          picture_html(*analysis, example.picture, example_caption(analysis->record, example)));
+          picture_html(analysis, example.picture, example_caption(analysis.record, example)));
     }
   }
   const Table table = rollout_table(analyses);
-  return pictures_and_table(table, "Pictures: the example, and what its prediction attends to.",
-                            pictures);
+  return pictures_and_table(
+      table,
+      "Pictures: the example (of Pathfinder, as in Figure 1), and what its prediction attends to.",
+      pictures);
 }
 
-struct Missing {
-  const char* figure;
-  const char* kind;  // of analysis
-};
-
-// Lists the analyses that are not among the records, and how to make them.
-std::string missing_analyses(const ReportInput& input, std::initializer_list<Missing> wanted) {
+// A list that names what is not among the records, and the commands that make it: pairs of what is
+// missing, if it is, and a command.
+std::string missing_html(std::initializer_list<std::tuple<bool, const char*, const char*>> wanted) {
   std::string items;
-  for (const auto& [figure, kind] : wanted) {
-    bool found = false;
-    for (const Analysis& analysis : input.analyses) found |= analysis.record.kind == kind;
-    if (!found) {
-      items += std::string("<li>") + figure + ": no " + kind +
-               " analysis among the records (lra analyze " + kind + ").</li>\n";
-    }
+  for (const auto& [found, what, command] : wanted) {
+    if (!found)
+      items += std::string("<li>") + what + " among the records (" + command + ").</li>\n";
   }
-  return items;
+  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
 }
 
-std::string notes_list(const std::string& items) {
-  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
+bool has_analysis(const ReportInput& input, const char* kind) {
+  return !analyses_of(input.analyses, kind).empty();
 }
 
 }  // namespace
 
 std::string figures_html(const ReportInput& input) {
-  std::string missing = missing_analyses(
-      input, {{"Figure 2", "span"}, {"Figure 4", "embeddings"}, {"Figures 1 and 5", "rollout"}});
-  if (our_trade_off(input).points.empty()) {
-    missing +=
-        "<li>Figure 3, ours: no two models with test accuracies and measurements beside the "
-        "Transformer's (lra bench).</li>\n";
-  }
-  return figure1(input.analyses) + figure2(input.analyses) + figure3(input) +
-         figure4(input.analyses) + figure5(input.analyses) + notes_list(missing);
+  return figure2(input.analyses) + figure3(input) + figure4(input.analyses) +
+         figure5(input.analyses) +
+         missing_html(
+             {{has_analysis(input, "span"), "Figure 2: no span analysis", "lra analyze span"},
+              {has_analysis(input, "embeddings"), "Figure 4: no embeddings analysis",
+               "lra analyze embeddings"},
+              {has_analysis(input, "rollout"), "Figures 1 and 5: no rollout analysis",
+               "lra analyze rollout"},
+              {!our_trade_off(input).points.empty(),
+               "Figure 3, ours: no two models with test accuracies and measurements next to the "
+               "Transformer's",
+               "lra bench"}});
 }
 
 std::string quality_and_speed_html(const ReportInput& input) {
@@ -238,21 +191,20 @@ std::string quality_and_speed_html(const ReportInput& input) {
                       trade_off.caption +
                           " Up and to the right is better; the area of circles is memory, the line "
                           "the Pareto front.",
-                      {speed_chart(trade_off)}, bare_table_html(trade_off_table(trade_off)));
+                      {trade_off_chart(trade_off, false)},
+                      bare_table_html(trade_off_table(trade_off)));
 }
 
 std::string missing_tables_html(const ReportInput& input) {
-  std::string missing;
-  for (const auto& [table, mode] : {std::pair{"Table 2", "train"}, {"Table 4", "infer"}}) {
-    bool found = false;
-    for (const SpeedGrid& grid : input.grids) found |= grid.mode == mode;
-    if (!found) {
-      missing += std::string("<li>") + table +
-                 ": no measurements among the records (lra bench --mode " + mode + ").</li>\n";
-    }
-  }
-  return notes_list(missing + missing_analyses(input, {{"Table 3", "generalization"},
-                                                       {"Table 5", "convergence"}}));
+  const auto is_measured = [&](const char* mode) {
+    return !efficiency_tables(input, mode).empty();
+  };
+  return missing_html({{is_measured("train"), "Table 2: no measurements", "lra bench --mode train"},
+                       {is_measured("infer"), "Table 4: no measurements", "lra bench --mode infer"},
+                       {has_analysis(input, "generalization"),
+                        "Table 3: no generalization analysis", "lra analyze generalization"},
+                       {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
+                        "lra analyze convergence"}});
 }
 
 }  // namespace lra::report

@@ -91,8 +91,8 @@ const char* rank_class(Emphasis rank) {
                                      : "";
 }
 
-// "1.5 h", "3.1 min GPU": the cost of a figure.
-std::string cost_text(const Cell& cell) {
+// "1.5 h", "3.1 min GPU"
+std::string duration_text(const Cell& cell) {
   if (!cell.train_seconds) return "";
   return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
 }
@@ -106,7 +106,7 @@ std::string task_cell_html(const Leaderboard& board, const Row& row, const Shown
                      (cell.shown_accuracy() && !cell.has(MarkKind::kTrivial) ? "" : " quiet") +
                      "\">" + html(figure_text(cell)) + marks_html(cell.marks) + "</span>";
   if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
-  if (const std::string cost = cost_text(cell); !cost.empty()) text += sub(cost);
+  if (const std::string cost = duration_text(cell); !cost.empty()) text += sub(cost);
   return text + "</td>";
 }
 
@@ -117,51 +117,34 @@ std::string average_html(const Leaderboard& board, const Row& row, Average Row::
          accuracy_text(ours) + "</span></td>";
 }
 
-// Columns after the tasks: one value for each task.
-struct Cost {
-  const char* title;
-  std::optional<double> (*value)(const Cell& cell);
-  std::string (*text)(double value);
-};
+// Columns after the tasks. Seeds are last: they are left out where every figure is of one.
+constexpr const char* kCosts[] = {"Parameters", "Peak memory", "Seeds"};
 
-constexpr Cost kCosts[] = {
-    // seeds last: they are left out where every figure is of one
-    {"Parameters",
-     [](const Cell& cell) -> std::optional<double> {
-       if (!cell.num_parameters) return std::nullopt;
-       return static_cast<double>(*cell.num_parameters);
-     },
-     [](double value) { return size_text(std::llround(value)); }},
-    {"Peak memory",
-     [](const Cell& cell) -> std::optional<double> {
-       if (!cell.speed.peak_memory_bytes) return std::nullopt;
-       return static_cast<double>(*cell.speed.peak_memory_bytes);
-     },
-     [](double value) { return human_bytes(static_cast<uint64_t>(value)); }},
-    {"Seeds",
-     [](const Cell& cell) -> std::optional<double> {
-       if (cell.accuracy.count == 0) return std::nullopt;
-       return cell.accuracy.count;
-     },
-     [](double value) { return fixed(value, 0); }},
-};
-
-std::span<const Cost> costs_of(const Layout& layout) {
+std::span<const char* const> costs_of(const Layout& layout) {
   return std::span(kCosts).first(std::size(kCosts) - !layout.has_seeds);
 }
 
+int64_t cost_of(const Cell& cell, size_t cost) {  // 0: unknown
+  if (cost == 0) return cell.num_parameters.value_or(0);
+  return cost == 1 ? cell.speed.peak_memory_bytes.value_or(0) : cell.accuracy.count;
+}
+
+std::string cost_text(int64_t value, size_t cost) {
+  if (cost == 0) return size_text(value);
+  return cost == 1 ? human_bytes(static_cast<uint64_t>(value)) : std::to_string(value);
+}
+
 // "3", or "1" above "to 3" where tasks differ.
-std::string cost_html(const Row& row, const Cost& cost) {
-  std::optional<double> least, most;
+std::string cost_html(const Row& row, size_t cost) {
+  int64_t least = INT64_MAX, most = 0;
   for (const Cell& cell : row.cells) {
-    const std::optional<double> value = cost.value(cell);
-    if (!value) continue;
-    least = std::min(least.value_or(*value), *value);
-    most = std::max(most.value_or(*value), *value);
+    most = std::max(most, cost_of(cell, cost));
+    if (cost_of(cell, cost) > 0) least = std::min(least, cost_of(cell, cost));
   }
-  std::string text = least ? cost.text(*least) : "-";
-  if (most && cost.text(*most) != text) text += sub("to " + cost.text(*most));
-  return "<td class=\"aside\"" + sort_attribute(most) + ">" + text + "</td>";
+  if (most == 0) return "<td class=\"aside\"" + sort_attribute({}) + ">-</td>";
+  std::string text = cost_text(least, cost);
+  if (cost_text(most, cost) != text) text += sub("to " + cost_text(most, cost));
+  return "<td class=\"aside\"" + sort_attribute(static_cast<double>(most)) + ">" + text + "</td>";
 }
 
 size_t num_columns(const Layout& layout) {
@@ -203,7 +186,7 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
   }
   text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
-  for (const Cost& cost : costs_of(layout)) text += cost_html(row, cost);
+  for (size_t cost = 0; cost < costs_of(layout).size(); ++cost) text += cost_html(row, cost);
   if (layout.varying.contains(kDivision)) text += word_html(row.division);
   return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
 }
@@ -279,7 +262,7 @@ std::string header_html(const Layout& layout) {
   for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
   text += column_header("Avg of 5", false);
   if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
-  for (const Cost& cost : costs_of(layout)) text += column_header(cost.title, false, "aside");
+  for (const char* title : costs_of(layout)) text += column_header(title, false, "aside");
   if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
   return text + "</tr></thead>\n";
 }
@@ -316,7 +299,7 @@ std::string leaderboard_html(const ReportInput& input) {
   std::string full, shortened;
   int num_short = 0;
   for (const Row& row : board.rows) {
-    const bool is_short = is_short_row(board, row);
+    const bool is_short = is_short_row(row);
     num_short += is_short;
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
@@ -326,8 +309,10 @@ std::string leaderboard_html(const ReportInput& input) {
   }
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
-      "training steps. ★ best of equal settings and budget, underlined: second." +
-      html(marks_legend(board) + averages_text(board, layout) + shared_text(board, layout)) +
+      "training steps. " +
+      html(joined({"★ best of equal settings and budget, underlined: second.", marks_legend(board)},
+                  " ") +
+           averages_text(board, layout) + shared_text(board, layout)) +
       " Select a model for its runs, settings and the paper's figures."
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"

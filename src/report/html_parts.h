@@ -25,7 +25,7 @@ std::string bare_table_html(const Table& table);
 // models.
 std::string quality_and_speed_html(const ReportInput& input);
 
-// Figures 1 to 5 of the paper, and which of them have no data here.
+// Figures 2 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);
 // Names those of Tables 2 to 5 that have no data here.
 std::string missing_tables_html(const ReportInput& input);

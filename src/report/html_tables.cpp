@@ -14,9 +14,8 @@ std::string column_header(const std::string& title, bool word, const std::string
 std::string marks_html(const Marks& marks) {
   std::string text;
   for (const Mark& mark : marks) {
-    text += "<abbr class=\"mark\" title=\"" +
-            html(reasons_of({mark}).substr(meaning_of(mark.kind).sign.size() + 1)) + "\">" +
-            std::string(meaning_of(mark.kind).sign) + "</abbr>";
+    text += "<abbr class=\"mark\" title=\"" + html(text_of(mark)) + "\">" + signs_of({mark}) +
+            "</abbr>";
   }
   return text;
 }
@@ -44,8 +43,11 @@ std::string bare_table_html(const Table& table) {
       if (row[i].emphasis == Emphasis::kQuiet) kind += " quiet";
       if (row[i].emphasis == Emphasis::kBest) kind += " best";
       const std::string name = table.is_list ? " data-name=\"" + html(table.header[i]) + "\"" : "";
-      text += "<td class=\"" + kind + "\"" + name + ">" + html(row[i].text) +
-              marks_html(row[i].marks) + "</td>";
+      text += "<td class=\"" + kind + "\"" + name + ">" +
+              (row[i].marks.empty()
+                   ? html(row[i].text)
+                   : "<span>" + html(row[i].text) + marks_html(row[i].marks) + "</span>") +
+              "</td>";
     }
     text += "</tr>\n";
   }

@@ -14,6 +14,7 @@
 #include <set>
 #include <tuple>
 
+#include "records/find_setting.h"
 #include "report/baselines.h"
 #include "report/row_groups.h"
 #include "report/run_facts.h"
@@ -48,11 +49,8 @@ bool learned_nothing(const RunRecord& run) {
          100 * run.test->accuracy <= two_class_chance_limit(run.test->num_examples);
 }
 
-std::string joined(std::set<std::string> texts) {
-  texts.erase("");
-  std::string text;
-  for (const std::string& one : texts) text += (text.empty() ? "" : "; ") + one;
-  return text;
+std::string joined_set(const std::set<std::string>& texts) {
+  return joined({texts.begin(), texts.end()}, "; ");
 }
 
 void count_runs(const Runs& runs, Cell& cell) {
@@ -80,10 +78,9 @@ void count_runs(const Runs& runs, Cell& cell) {
       ++cell.num_unfinished;
     }
   }
-  cell.shortfall = joined(shortfalls);
-  cell.departure = joined(departures);
-  const std::string suspicion = joined(suspicions);
-  if (!suspicion.empty()) cell.marks.push_back({MarkKind::kSuspect, suspicion});
+  cell.shortfall = joined_set(shortfalls);
+  cell.departure = joined_set(departures);
+  add_mark(cell.marks, MarkKind::kSuspect, joined_set(suspicions));
   cell.accuracy = summarize(accuracies);
   if (seconds > 0) cell.train_seconds = seconds / cell.accuracy.count;
   cell.fail = cell.accuracy.count > 0 && num_hopeless == cell.accuracy.count;
@@ -98,15 +95,16 @@ template <typename Field>
 std::string join_distinct(const Runs& runs, const Field& field) {
   std::set<std::string> values;
   for (const RunRecord* run : runs) values.insert(field(run->provenance));
-  return joined(values);
+  return joined_set(values);
 }
 
-// What runs of other models must share to be ranked with these, their budget aside.
+// What runs of other models must share to be ranked with these, their budget aside. Most settings
+// of a task are in its data.
 std::string setting_of(const RunRecord& run) {
-  const ConfigValue* task = run.config.find("task");
-  return run.preset + "\n" + run.data_hash + "\n" + run.validation + "\n" +
-         std::to_string(run.test ? run.test->num_examples : 0) + "\n" +
-         (task && task->as_table() ? canonical_text(*task->as_table()) : "");
+  const auto length = find_setting_as<int64_t>(run.config, "task", "length").value_or(0);
+  const int64_t tested = run.test ? run.test->num_examples : 0;
+  return joined(
+      {run.preset, run.data_hash, run.validation, std::to_string(length), std::to_string(tested)});
 }
 
 Cell make_cell(const TaskColumn& column, const RowGroup& group,
@@ -217,11 +215,10 @@ void mark_cells(Leaderboard& board, const std::vector<RunRecord>& records) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       Cell& cell = row.cells[i];
       if (cell.accuracy.count == 0) continue;
-      const std::string changed =
-          changed_reason(cell.shortfall, cell.task_changes, tells_apart ? cell.departure : "");
-      if (!changed.empty()) cell.marks.push_back({MarkKind::kChanged, changed});
-      const std::string trivial = trivial_reason(board, i, cell, records);
-      if (!trivial.empty()) cell.marks.push_back({MarkKind::kTrivial, trivial});
+      add_mark(cell.marks, MarkKind::kChanged,
+               joined({cell.shortfall, cell.task_changes.empty() ? "" : "a changed task",
+                       tells_apart ? cell.departure : ""}));
+      add_mark(cell.marks, MarkKind::kTrivial, trivial_reason(board, i, cell, records));
     }
   }
 }

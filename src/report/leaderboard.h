@@ -35,11 +35,10 @@ struct Cell {
   // empty for full ones. Their steps.
   std::string shortfall;
   std::set<int64_t> steps;
-  bool is_published = true;  // all of a published setting: RunRecord::published_setting
-  std::vector<TaskChange> task_changes;
-  std::string departure;  // departure_of() the runs
-  // What runs must share, beside their budget, to be ranked: preset, data, settings of the task,
-  // number of test examples.
+  bool is_published = true;             // all of a published setting: RunRecord::published_setting
+  std::string task_changes, departure;  // as marks.h has them
+  // What runs must share, beside their budget, to be ranked: preset, data and how much of it is
+  // used.
   std::string setting;
   Marks marks;  // with the reasons of all runs
   // Of the paper's task, unchanged.
@@ -61,9 +60,12 @@ struct Cell {
     if (accuracy.count == 0) return std::nullopt;
     return accuracy.mean;
   }
-  bool has(MarkKind kind) const {
-    return std::ranges::find(marks, kind, &Mark::kind) != marks.end();
+  // Empty without such a mark.
+  std::string reason(MarkKind kind) const {
+    const auto found = std::ranges::find(marks, kind, &Mark::kind);
+    return found == marks.end() ? "" : found->reason;
   }
+  bool has(MarkKind kind) const { return !reason(kind).empty(); }
   // The figure that may be averaged over tasks: that of full runs, not on suspect data.
   std::optional<double> full_accuracy() const {
     return shortfall.empty() && !has(MarkKind::kSuspect) ? shown_accuracy() : std::nullopt;

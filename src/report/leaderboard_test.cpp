@@ -135,7 +135,7 @@ TEST(Leaderboard, AShortRunIsMarkedAndEntersNoComparison) {
   const Leaderboard board = build_leaderboard(records);
   const Row& row = board.rows[0];
   EXPECT_EQ(row.cells[1].shortfall, "100 of 5,000 steps");
-  EXPECT_EQ(marks_text(board, row), "Text: § other settings: 100 of 5,000 steps");
+  EXPECT_EQ(marks_text(board, row), "§ 100 of 5,000 steps (Text)");
   EXPECT_EQ(row.cells[1].compared_accuracy(), std::nullopt);
   EXPECT_FALSE(row.scored.ours);
   EXPECT_FALSE(row.present.ours);
@@ -200,8 +200,7 @@ TEST(Leaderboard, AChangedTaskIsNotThePapers) {
               HasSubstr("ListOps with changed settings (in parentheses the paper's): length 32 "
                         "(2,000), max_depth 3 (10), max_args 3 (10), 60,000 training examples "
                         "(96,000)."));
-  EXPECT_EQ(marks_text(board, board.rows[0]),
-            "§ other settings: length 32, max_depth 3, 2 more of the task changed");
+  EXPECT_EQ(marks_text(board, board.rows[0]), "§ a changed task");
   for (const auto& cells : accuracy_table(board).rows) {
     EXPECT_THAT(cells[0].text, Not(HasSubstr("paper")));
   }
@@ -274,7 +273,7 @@ TEST(Leaderboard, AFigureOnSuspectDataIsMarkedAndEntersNoComparison) {
   records[4].warnings = {"data in doubt: an earlier program said so in words"};
   const Leaderboard board = build_leaderboard(records);
   const Row& row = board.rows[0];
-  EXPECT_EQ(marks_text(board, row), "Text: † suspect data: copies (test): 9 are of train");
+  EXPECT_EQ(marks_text(board, row), "† copies (test): 9 are of train (Text)");
   EXPECT_EQ(row.cells[1].compared_accuracy(), std::nullopt);
   EXPECT_FALSE(row.scored.ours);
   for (const size_t other : {2, 3, 4}) EXPECT_TRUE(row.cells[other].compared_accuracy()) << other;
@@ -317,22 +316,6 @@ TEST(Leaderboard, BaselinesOfOtherDataAreNotAveraged) {
   EXPECT_NEAR(*board.baselines[1].accuracy[0], 50, 1e-9);
 }
 
-TEST(Leaderboard, BaselinesAreOfAsManyExamplesAsWereRead) {
-  std::vector<RunRecord> records = {finished_run("text", "transformer", 60),
-                                    finished_run("text", "local", 60),
-                                    finished_run("text", "bigbird", 60)};
-  for (const size_t i : {0, 1, 2}) {
-    records[i].config.table("task").set("num_train",
-                                        ConfigValue{int64_t{i == 0 ? 300 : 25000}, ""});
-    records[i].data_examples = SplitSizes{.train = i == 2 ? 25000 : 300, .val = 1, .test = 1};
-    records[i].baselines = {{"majority", 0.5}};
-  }
-  std::vector<std::string> names;
-  for (const BaselineRow& row : build_leaderboard(records).baselines) names.push_back(row.name);
-  EXPECT_THAT(names, testing::ElementsAre("majority (text: num_train=25000)",
-                                          "majority (text: num_train=300)", "chance"));
-}
-
 TEST(Leaderboard, FailIsForPathXOnly) {
   EXPECT_FALSE(build_leaderboard({finished_run("text", "local", 50)}).rows[0].cells[0].fail);
 }
@@ -364,8 +347,7 @@ TEST(Leaderboard, ListopsFiguresAreComparedWithTheRootOperator) {
   const Leaderboard board = build_leaderboard({finished_run("listops", "transformer", 36.4),
                                                finished_run("listops", "s4d", 58.0),
                                                finished_run("listops", "local", 38, 0, 200000)});
-  EXPECT_EQ(marks_text(board, row_of(board, "transformer")),
-            "‡ not above trivial: 36.50 of root operator");
+  EXPECT_EQ(marks_text(board, row_of(board, "transformer")), "‡ 36.50 of root operator");
   EXPECT_EQ(marks_text(board, row_of(board, "s4d")), "");
   EXPECT_EQ(marks_text(board, row_of(board, "local")), "") << "a large test set tells them apart";
 }
@@ -377,7 +359,7 @@ TEST(Leaderboard, AFigureIsComparedWithTheBaselinesOfItsOwnData) {
   b.data_hash = "easier";
   const Leaderboard board = build_leaderboard({a, b});
   EXPECT_EQ(marks_text(board, row_of(board, "a")), "");
-  EXPECT_EQ(marks_text(board, row_of(board, "b")), "‡ not above trivial: 90.00 of byte unigrams");
+  EXPECT_EQ(marks_text(board, row_of(board, "b")), "‡ 90.00 of byte unigrams");
 }
 
 TEST(Leaderboard, BaselinesComeFromTheRecordsAndTheGaps) {

@@ -2,9 +2,7 @@
 // equal settings and budgets are ranked among themselves, whatever their marks.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "records/run_record.h"
@@ -20,43 +18,37 @@ struct Mark {
 using Marks = std::vector<Mark>;  // one of a kind, in the order of MarkKind
 
 struct MarkMeaning {
-  std::string_view sign, word;  // "§", "other settings"
-  std::string_view meaning;     // one clause
-  std::string_view field;       // of formats for programs: "other_settings"
+  MarkKind kind;
+  std::string sign, word, meaning;  // "§", "other settings", a clause
+  std::string field;                // in formats for programs: "other_settings"
 };
-const MarkMeaning& meaning_of(MarkKind kind);
+const std::vector<MarkMeaning>& mark_meanings();  // in the order of MarkKind
 
+// Appends a mark unless the reason is empty.
+void add_mark(Marks& marks, MarkKind kind, const std::string& reason);
 // "†§"
 std::string signs_of(const Marks& marks);
-// "† suspect data: copies (test): ...; § other settings: 100 of 5,000 steps"
+// "other settings: 100 of 5,000 steps"
+std::string text_of(const Mark& mark);
+// "§ 100 of 5,000 steps; ‡ 36.85 of root operator"
 std::string reasons_of(const Marks& marks);
+
+// The texts that are not empty, with ", " or another separator between them.
+std::string joined(const std::vector<std::string>& texts, const char* between = ", ");
 
 // "100 of 5,000 steps, 2,000 of 25,000 test examples": how a run with a figure falls short of a
 // full one; empty for a full one. The full number of steps is the preset's own, regardless of the
 // run's plan.
 std::string shortfall_of(const RunRecord& run);
-
-// What the checks of the data found that was not accepted; empty if that is nothing.
+// What the checks of the data found that was not accepted.
 std::string suspicion_of(const std::optional<std::vector<CheckFinding>>& checks);
-
-// A setting or size of one of the paper's tasks that a run changed.
-struct TaskChange {
-  std::string text;   // "length 32", "3,000 training examples"
-  std::string paper;  // "2,000"
-  bool operator==(const TaskChange&) const = default;
-};
-std::vector<TaskChange> task_changes_of(const RunRecord& run);
-// "length 32 (2,000), max_depth 3 (10)"
-std::string changes_text(const std::vector<TaskChange>& changes);
-
-// Reasons of MarkKind::kChanged, joined; empty if there are none. `departure`: why the settings are
-// not published ones.
-std::string changed_reason(const std::string& shortfall, const std::vector<TaskChange>& changes,
-                           const std::string& departure);
-// Why the settings of a benchmark's run are not published ones; empty if they are.
+// Settings and sizes of one of the paper's tasks that the run changed, in parentheses the paper's:
+// "length 32 (2,000), 60,000 training examples (96,000)".
+std::string task_changes_of(const RunRecord& run);
+// Why the settings of a benchmark's run are not published ones.
 std::string departure_of(const RunRecord& run);
 
-// The marks of a single run. That of a trivial classifier needs an interval: see leaderboard.h.
+// The marks of a single run. That of trivial classifiers needs an interval: see leaderboard.cpp.
 Marks marks_of(const RunRecord& run);
 
 }  // namespace lra::report

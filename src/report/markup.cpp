@@ -2,23 +2,24 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
+#include <utility>
 
 #include "base/text_format.h"
 
 namespace lra::report {
 namespace {
 
-// `text` with every character for which `escape` has an answer replaced by it.
-template <typename Escape>
-std::string replaced(std::string_view text, const Escape& escape) {
+using Escapes = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// `text` with every character that the table names, one byte or more, replaced.
+std::string replaced(std::string_view text, const Escapes& escapes) {
   std::string out;
-  for (const char c : clean(text)) {
-    const std::string_view replacement = escape(c);
-    if (replacement.empty()) {
-      out += c;
-    } else {
-      out += replacement;
-    }
+  for (size_t i = 0; i < text.size();) {
+    const auto found = std::ranges::find_if(
+        escapes, [&](const auto& escape) { return text.substr(i).starts_with(escape.first); });
+    out += found == escapes.end() ? text.substr(i, 1) : found->second;
+    i += found == escapes.end() ? 1 : found->first.size();
   }
   return out;
 }
@@ -71,22 +72,8 @@ std::vector<std::string> broken_lines(const std::string& text, int width) {
 }
 
 std::string html(std::string_view text) {
-  return replaced(text, [](char c) -> std::string_view {
-    switch (c) {
-      case '&':
-        return "&amp;";
-      case '<':
-        return "&lt;";
-      case '>':
-        return "&gt;";
-      case '"':
-        return "&quot;";
-      case '\'':
-        return "&#39;";
-      default:
-        return "";
-    }
-  });
+  return replaced(clean(text),
+                  {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string markdown(std::string_view text) {
@@ -112,48 +99,24 @@ std::string markdown(std::string_view text) {
 }
 
 std::string latex(std::string_view text) {
-  std::string out = replaced(text, [](char c) -> std::string_view {
-    switch (c) {
-      case '\\':
-        return "\\textbackslash{}";
-      case '~':
-        return "\\textasciitilde{}";
-      case '^':
-        return "\\textasciicircum{}";
-      case '{':
-        return "\\{";
-      case '}':
-        return "\\}";
-      case '$':
-        return "\\$";
-      case '&':
-        return "\\&";
-      case '#':
-        return "\\#";
-      case '_':
-        return "\\_";
-      case '%':
-        return "\\%";
-      case '<':
-        return "\\textless{}";
-      case '>':
-        return "\\textgreater{}";
-      case '"':
-        return "{\\char34}";
-      default:
-        return "";
-    }
-  });
-  // Our own signs: LaTeX's fonts lack them in text.
-  for (const auto& [sign, command] : {std::pair<std::string_view, std::string_view>{"±", "$\\pm$"},
-                                      {"†", "$^\\dagger$"},
-                                      {"‡", "$^\\ddagger$"},
-                                      {"§", "\\S{}"}}) {
-    for (size_t at = 0; (at = out.find(sign, at)) != out.npos; at += command.size()) {
-      out.replace(at, sign.size(), command);
-    }
-  }
-  return out;
+  return replaced(clean(text), {{"\\", "\\textbackslash{}"},
+                                {"~", "\\textasciitilde{}"},
+                                {"^", "\\textasciicircum{}"},
+                                {"<", "\\textless{}"},
+                                {">", "\\textgreater{}"},
+                                {"\"", "{\\char34}"},
+                                {"{", "\\{"},
+                                {"}", "\\}"},
+                                {"$", "\\$"},
+                                {"&", "\\&"},
+                                {"#", "\\#"},
+                                {"_", "\\_"},
+                                {"%", "\\%"},
+                                // Our own signs, which LaTeX's fonts lack in text.
+                                {"±", "$\\pm$"},
+                                {"†", "$^\\dagger$"},
+                                {"‡", "$^\\ddagger$"},
+                                {"§", "\\S{}"}});
 }
 
 std::string csv(std::string_view text) {

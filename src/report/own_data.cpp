@@ -45,20 +45,20 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
 }  // namespace
 
 Table own_data_table(const Leaderboard& own) {
-  Table table{
-      .title = "Own data: test accuracy, percent",
-      .caption = std::string() +
-                 "Rows compare only within one data set and budget. 95 %: half-width of the 95 "
-                 "% interval, over seeds or over test examples, whichever is wider. Training "
-                 "time is of one run, only its training steps." +
-                 marks_legend(own),
-      .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline", "Seeds",
-                 "Parameters", "Training time", "tokens/s", "Peak memory", "Preset",
-                 "Tested weights", "Validation", "Division"},
-      .rows = {},
-      .num_left = 3,
-      .num_keys = 2,
-      .is_list = true};
+  Table table{.title = "Own data: test accuracy, percent",
+              .caption = joined(
+                  {"Rows compare only within one data set and budget. 95 %: half-width of the 95 % "
+                   "interval, over seeds or over test examples, whichever is wider. Training time "
+                   "is of one run, only its training steps.",
+                   marks_legend(own)},
+                  " "),
+              .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline",
+                         "Seeds", "Parameters", "Training time", "tokens/s", "Peak memory",
+                         "Preset", "Tested weights", "Validation", "Division"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2,
+              .is_list = true};
   std::vector<std::string> marks;
   for (size_t i = 0; i < own.columns.size(); ++i) {
     for (const Row& row : own.rows) {

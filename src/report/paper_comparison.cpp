@@ -125,7 +125,7 @@ void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
   Marks marks;
   if (const std::string reason = suspicion_of(record.data_checks); !reason.empty()) {
     marks = {{MarkKind::kSuspect, reason}};
-    const std::string told = " " + reasons_of(marks) + ".";
+    const std::string told = " † " + text_of(marks[0]) + ".";
     if (!table.caption.ends_with(told)) table.caption += told;
   }
   Cells cells = {

@@ -25,23 +25,22 @@ struct PaperModel {
   std::string_view name, label;
   std::array<double, kNumScoredTasks> v0;
   double listops_v1;
-  double average_v0_printed, average_v1_printed;  // two of them wrong, see paper_notes()
 };
 
 inline constexpr std::array<int, 4> kPaperLengths = {1024, 2048, 3072, 4096};
 inline constexpr int kPaperBatch = 32;
 
 // Table 2 (training; byte-level text, batch 32 on 16 TPU v3 chips, one example per core): steps per
-// second, their printed ratio to the Transformer, and peak memory per device in GB.
+// second and peak memory per device in GB.
 struct PaperTraining {
   std::string_view name;
-  std::array<double, 4> steps_per_s, ratio_printed, memory_gb;
+  std::array<double, 4> steps_per_s, memory_gb;
 };
 
 // Table 4 (inference, the same hardware; 4 layers, 8 heads, width 128).
 struct PaperInference {
   std::string_view name;
-  std::array<double, 4> steps_per_s, ratio_printed;
+  std::array<double, 4> steps_per_s;
 };
 
 // Table 3: accuracy on the training set of Image. The test figure is the Image column above.
@@ -64,7 +63,6 @@ std::span<const PaperConvergence> paper_convergence();
 
 // The chance row as the paper prints it, in the order of PaperTask, with Path-X.
 inline constexpr std::array<double, kNumPaperTasks> kPaperChance = {10, 50, 50, 10, 50, 50};
-inline constexpr double kPaperChanceAveragePrinted = 44.00;
 
 // Two trivial classifiers for ListOps, measured on 49861 generated trees (not in the paper): always
 // the most common label, and the most common label given only the root operator.
@@ -85,7 +83,6 @@ bool same_paper_model(std::string_view a, std::string_view b);
 
 // The rows of Tables 2, 3, 4 and 5; null for a model the table does not have.
 const PaperTraining* paper_training(std::string_view model);
-const PaperInference* paper_inference(std::string_view model);
 const PaperGeneralization* paper_generalization(std::string_view model);
 const PaperConvergence* paper_convergence(std::string_view model);
 

@@ -34,10 +34,8 @@ bool keeps_own_data_apart(Format format) {
 }  // namespace
 
 Format parse_format(std::string_view name) {
-  std::vector<std::string> known;
   for (const NamedFormat& format : kFormats) {
     if (format.name == name) return format.format;
-    known.emplace_back(format.name);
   }
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",

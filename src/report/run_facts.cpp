@@ -81,9 +81,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add("status", to_string(run.status));
   f.add("failure", run.failure);
   f.add_evaluation("test", run.test);
-  for (const auto& [kind, reason] : marks_of(run)) {
-    f.add(std::string(meaning_of(kind).word) + " " + std::string(meaning_of(kind).sign), reason);
-  }
+  for (const Mark& mark : marks_of(run)) f.add("mark " + signs_of({mark}), text_of(mark));
   for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
     f.add("warning", warning);
   }

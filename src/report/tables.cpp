@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text_format.h"
@@ -43,19 +44,6 @@ bool has_paper_line(const Row& row) {
   return std::ranges::any_of(row.cells, [](const Cell& cell) {
     return cell.was_run() && (cell.paper_v0 || cell.paper_fail);
   });
-}
-
-Cells figures_line(const Leaderboard& board, const Row& row) {
-  Cells cells = {{row_label(board, row)}};
-  for (size_t i = 0; i < row.cells.size(); ++i) {
-    const std::string spread = spread_text(row.cells[i]);
-    cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
-                     rank_in_column(board, row, i), row.cells[i].marks});
-  }
-  for (const auto average : {&Row::scored, &Row::present}) {
-    cells.push_back({accuracy_text((row.*average).ours), rank_of_average(board, row, average)});
-  }
-  return cells;
 }
 
 // A line under those of the models.
@@ -115,6 +103,10 @@ Table accuracy_table(const Leaderboard& board) {
     marks.resize(table.rows.size());
     marks.push_back(marks_text(board, row));
     table.rows.push_back(figures_line(board, row));
+    for (const auto average : {&Row::scored, &Row::present}) {
+      table.rows.back().push_back(
+          {accuracy_text((row.*average).ours), rank_of_average(board, row, average)});
+    }
     if (!has_paper_line(row)) continue;
     table.rows.push_back(paper_line(row, PaperVersion::kV0));
     table.rows.push_back(paper_line(row, PaperVersion::kV1));
@@ -137,7 +129,7 @@ Table accuracy_table(const Leaderboard& board) {
     table.rows.push_back(
         summary_line("trivial: " + baseline.name, texts, accuracy_text(baseline.scored)));
   }
-  table.caption += marks_legend(board);
+  table.caption = joined({table.caption, marks_legend(board)}, " ");
   add_marks(table, std::move(marks));
   return table;
 }
@@ -239,38 +231,50 @@ void fold_column(Table& table, const std::string& title) {
   if (column < table.num_left) --table.num_left;
 }
 
+std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row) {
+  Cells cells = {{row_label(board, row)}};
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const std::string spread = spread_text(row.cells[i]);
+    cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
+                     rank_in_column(board, row, i), row.cells[i].marks});
+  }
+  return cells;
+}
+
 std::string marks_legend(const Leaderboard& board) {
-  std::string text;
-  for (const MarkKind kind : {MarkKind::kSuspect, MarkKind::kChanged, MarkKind::kTrivial}) {
-    if (!any_cell(board, [&](const Cell& cell) { return cell.has(kind); })) continue;
-    const MarkMeaning& meaning = meaning_of(kind);
-    text += " " + std::string(meaning.sign) + " " + std::string(meaning.word) + ": " +
-            std::string(meaning.meaning) + ".";
+  std::vector<std::string> sentences;
+  for (const auto& [kind, sign, word, meaning, field] : mark_meanings()) {
+    if (!any_cell(board, [kind = kind](const Cell& cell) { return cell.has(kind); })) continue;
+    sentences.push_back(sign + " " + word + ": " + meaning + ".");
   }
   for (size_t i = 0; i < board.columns.size(); ++i) {
     std::set<std::string> changes;
     for (const Row& row : board.rows) {
-      if (row.cells[i].was_run()) changes.insert(changes_text(row.cells[i].task_changes));
+      if (row.cells[i].was_run()) changes.insert(row.cells[i].task_changes);
     }
     const char* of_some = changes.size() > 1 ? ", some rows" : "";
     changes.erase("");
     for (const std::string& change : changes) {
-      text += " " + board.columns[i].title + " with changed settings (in parentheses the paper's" +
-              of_some + "): " + change + ".";
+      sentences.push_back(board.columns[i].title + " with changed settings (in parentheses the " +
+                          "paper's" + of_some + "): " + change + ".");
     }
   }
-  return text;
+  return joined(sentences, " ");
 }
 
 std::string marks_text(const Leaderboard& board, const Row& row) {
   const auto num_runs = std::ranges::count_if(row.cells, &Cell::was_run);
-  std::string text;
+  std::map<std::string, std::vector<std::string>> tasks;  // by mark and reason
   for (size_t i = 0; i < row.cells.size(); ++i) {
-    if (row.cells[i].marks.empty()) continue;
-    text += (text.empty() ? "" : ". ") + (num_runs > 1 ? board.columns[i].title + ": " : "") +
-            reasons_of(row.cells[i].marks);
+    for (const Mark& mark : row.cells[i].marks) {
+      tasks[reasons_of({mark})].push_back(board.columns[i].title);
+    }
   }
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& [reason, titles] : tasks) {
+    texts.push_back(num_runs > 1 ? reason + " (" + joined(titles) + ")" : reason);
+  }
+  return joined(texts, "; ");
 }
 
 std::string row_label(const Leaderboard& board, const Row& row) {
@@ -344,19 +348,12 @@ std::string size_text(std::optional<int64_t> num_parameters) {
                       : fixed(size / 1e6, 2) + "M";
 }
 
-bool is_short_row(const Leaderboard& board, const Row& row) {
-  bool has_figure = false;
-  for (size_t i = 0; i < row.cells.size(); ++i) {
-    const Cell& cell = row.cells[i];
-    if (!cell.shown_accuracy()) continue;
-    has_figure = true;
-    if (std::ranges::any_of(board.rows, [&](const Row& other) {
-          return other.cells[i].shortfall.empty() && are_ranked(cell, other.cells[i]);
-        })) {
-      return false;
-    }
-  }
-  return has_figure;
+bool is_short_row(const Row& row) {
+  const auto is_short = [](const Cell& cell) { return !cell.shortfall.empty(); };
+  const auto is_full = [](const Cell& cell) {
+    return cell.shown_accuracy() && cell.shortfall.empty();
+  };
+  return std::ranges::any_of(row.cells, is_short) && std::ranges::none_of(row.cells, is_full);
 }
 
 std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }

@@ -77,6 +77,8 @@ std::string figure_text(const Cell& cell);
 std::string spread_text(const Cell& cell);
 // "1 diverged, 2 failed": runs without a figure; empty if there are none.
 std::string lost_text(const Cell& cell);
+// The name of a row and its figures with all of these.
+std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row);
 
 // "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);
@@ -89,13 +91,13 @@ void fold_column(Table& table, const std::string& title);
 // What the marks of the board's figures mean: a sentence for each that occurs, and for each task
 // that some runs changed.
 std::string marks_legend(const Leaderboard& board);
-// The marks of a row's figures and their reasons, by task if there are several.
+// "§ small preset (Text, Image); ‡ 36.85 of root operator (ListOps)": the marks of a row's figures,
+// with the tasks if there are several.
 std::string marks_text(const Leaderboard& board, const Row& row);
 // Adds a last column of such texts, one for each row of the table, unless all are empty.
 void add_marks(Table& table, std::vector<std::string> texts);
-// True if the row has figures, all of them of less than full runs, and none is ranked with that of
-// a full run.
-bool is_short_row(const Leaderboard& board, const Row& row);
+// True if the row has figures, all of them of less than full runs.
+bool is_short_row(const Row& row);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
 std::string accuracy_text(std::optional<double> value);

@@ -12,21 +12,17 @@ namespace {
 constexpr const char* kName = "Task Avg (Std), ";
 
 // The best figure of each model.
-class BestOfModels {
- public:
+struct BestOfModels : std::map<std::string, double> {
   void add(const std::string& model, std::optional<double> value) {
     if (!value) return;
-    const auto [place, is_new] = best_.try_emplace(model, *value);
-    if (!is_new) place->second = std::max(place->second, *value);
+    double& best = try_emplace(model, *value).first->second;
+    best = std::max(best, *value);
   }
   Summary summary() const {
     std::vector<double> values;
-    for (const auto& [model, value] : best_) values.push_back(value);
+    for (const auto& [model, value] : *this) values.push_back(value);
     return summarize(values);
   }
-
- private:
-  std::map<std::string, double> best_;
 };
 
 TaskAverage of_preset(const Leaderboard& board, const std::string& preset) {

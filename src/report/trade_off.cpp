@@ -15,16 +15,6 @@ struct Quality {
   std::function<std::optional<double>(const Row& row)> of;
 };
 
-std::optional<double> shown_average(const Row& row) {
-  double sum = 0;
-  for (const Cell& cell : row.cells) {
-    if (!cell.shown_accuracy()) return std::nullopt;
-    sum += *cell.shown_accuracy();
-  }
-  if (row.cells.empty()) return std::nullopt;
-  return sum / static_cast<double>(row.cells.size());
-}
-
 // Accuracies that compare: of one task, setting and budget.
 struct OneTask {
   size_t column = 0;
@@ -136,8 +126,6 @@ TradeOff our_trade_off(const ReportInput& input) {
       {"average of five, %", "", [](const Row& row) { return row.scored.ours; }},
       {"average of the tasks shown, %", " Not the paper's average: tasks are missing.",
        [](const Row& row) { return row.present.ours; }},
-      {"average of the tasks shown, %",
-       " Not the paper's average: runs are shortened, or tasks are missing.", shown_average},
       quality_of_one_task(input.board)};
   TradeOff result{.title = "Figure 3: quality, speed and memory, ours",
                   .caption = "",

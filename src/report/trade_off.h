@@ -28,9 +28,9 @@ struct TradeOff {
 };
 
 // Our figures: the greatest length at which most models were measured, and the first of these
-// qualities that two models have: the average of five; that of all tasks shown; that of all tasks
-// shown with shortened runs; the accuracy on one task in one setting and budget, those that most
-// models have. The caption says which. A model's best row counts.
+// qualities that two models have: the average of five; that of all tasks shown; the accuracy on one
+// task in one setting and budget, those that most models have. The caption says which. A model's
+// best row counts.
 TradeOff our_trade_off(const ReportInput& input);
 
 // The accuracy on one task, chosen as above, and the training speed that the runs logged, in tokens

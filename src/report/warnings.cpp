@@ -43,13 +43,10 @@ void warn_of_different_data(Leaderboard& board, size_t column,
 
 void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings) {
   const auto several = [](const std::string& list) { return list.find("; ") != list.npos; };
-  if (several(row.revisions)) {
-    warnings.push_back(row.title +
-                       ": the runs of this row were made by several revisions: " + row.revisions);
-  }
-  if (several(row.machines)) {
-    warnings.push_back(row.title +
-                       ": the runs of this row were made on several machines: " + row.machines);
+  for (const auto& [how, list] : {std::pair{"by several revisions: ", row.revisions},
+                                  {"on several machines: ", row.machines}}) {
+    if (several(list))
+      warnings.push_back(row.title + ": the runs of this row were made " + how + list);
   }
 }
 
@@ -58,9 +55,7 @@ void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings) {
   for (const RowGroup& group : groups) {
     for (const auto& [task, runs] : group.runs) {
-      for (const RunRecord* run : runs) {
-        warn_of_lost_run(group, *run, warnings);
-      }
+      for (const RunRecord* run : runs) warn_of_lost_run(group, *run, warnings);
       if (runs.front()->validation == "test" && group.checkpoint == "best") {
         warnings.push_back(cell_name(group, task) +
                            ": the weights were chosen on the test set, so its figure is too high");
