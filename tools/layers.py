@@ -36,11 +36,11 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8500,
+    "base io records": 8050,
     "data checks tasks": 17000,
     "kernels ops": 20600,
     "layers mixers models": 5550,
-    "training": 7400,
+    "training": 7350,
     "analysis python": 2300,
     "report": 7600,
     "cli": 7000,

@@ -16,7 +16,6 @@ _COLUMNS = (
     "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
     "peak_resident_bytes", "failure", "data_hash", "fingerprint",
 )
-_DOUBTS = ("data in doubt: ", "edited presets: ")  # src/records/run_record.h
 _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 
@@ -39,11 +38,11 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
     """Returns one row for each training run below `root`, in the order of their folders.
 
     Accuracies are 0..1, or None before they are known and for runs of the division "pretraining",
-    which predict masked inputs; `python` is True for a Python class; `doubts` are the warnings that
-    mark a figure with † in the report. For a pandas table, use
-    pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is left out,
-    with a warning; others warn of runs that are there twice (equal fingerprint and seed) and of
-    data of one name with several hashes.
+    which predict masked inputs; `python` is True for a Python class; `suspect` is what the checks of
+    the data found and nobody accepted, which marks a figure with † in the report. For a pandas
+    table, use pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is
+    left out, with a warning; others warn of runs that are there twice (equal fingerprint and seed)
+    and of data of one name with several hashes.
     """
     rows: list[dict[str, Any]] = []
     for folder, record in _records(Path(root)):
@@ -54,7 +53,9 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
             evaluation = (record.get(split) if has_labels else None) or {}
             row[f"{split}_accuracy"] = evaluation.get("accuracy")
         row["python"] = "python" in record
-        row["doubts"] = [text for text in record.get("warnings", ()) if text.startswith(_DOUBTS)]
+        row["warnings"] = record.get("warnings", [])
+        row["suspect"] = [f"{check['check']}: {check['text']}" for check in record.get("data_checks", ())
+                          if check["level"] == "warning" and not check["accepted"]]
         rows.append(row)
     _warn_of_unlike(rows)
     return rows

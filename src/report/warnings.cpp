@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/text_format.h"
-#include "report/baselines.h"
-#include "report/run_facts.h"
 
 namespace lra::report {
 namespace {

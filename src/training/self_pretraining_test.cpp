@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Each;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -117,27 +116,6 @@ TEST_F(SelfPretraining, IsNotWhatItIsOnOtherDataOrWithOtherWeightsBefore) {
   fs::copy(weights_of("before"), scratch_.file("bare.safetensors"));
   EXPECT_EQ(begin_with(scratch_.file("bare.safetensors"), kept_run(), "bare").division,
             "free-for-all");
-}
-
-TEST_F(SelfPretraining, IsCheckedByTheFingerprintOfItsDataAndSettings) {
-  run(masked_run(), "before");
-  begin_with(weights_of("before"), kept_run(), "after");
-  const RunRecord record = read_record(folder("after").record());
-  const auto findings = [&](const std::function<void(Pretraining&)>& change) {
-    RunRecord changed = record;
-    change(*changed.initial_weights->pretraining);
-    return check_settings(changed);
-  };
-  const auto refuses = Contains(HasSubstr("division is self-pretrained; expected free-for-all"));
-  EXPECT_THAT(findings([](Pretraining&) {}), IsEmpty());
-  EXPECT_THAT(findings([](Pretraining& p) { p.fingerprint[0] ^= 1; }), refuses);
-  EXPECT_THAT(findings([](Pretraining& p) {
-                p.config.table("train").set("steps", ConfigValue{int64_t{5}, ""});
-              }),
-              refuses);
-  RunRecord other_data = record;
-  other_data.data_hash[0] ^= 1;
-  EXPECT_THAT(check_settings(other_data), refuses);
 }
 
 TEST_F(SelfPretraining, CannotBecomeTheObjectiveOfARunThatGoesOn) {
