@@ -7,6 +7,7 @@ without LRA_WHEEL.
 """
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -84,6 +85,14 @@ class Wheel(unittest.TestCase):
         folders = [path.name for path in self.environment.glob("lib/python*/site-packages/lra/_torch*")]
         torch = self.run_words(self.python, "-c", "import importlib.metadata as m; print(m.version('torch'))")
         self.assertEqual(folders, ["_torch" + ".".join(torch.split(".")[:2])])
+
+    def test_made_on_debian_12_it_serves_systems_with_glibc_2_34(self):
+        version = re.search(r"manylinux_2_(\d+)", WHEEL.name)
+        if not version:
+            self.skipTest("auditwheel gave the wheel no tag")
+        if int(platform.libc_ver()[1].split(".")[1]) > 36:
+            self.skipTest("a newer C library than Debian 12's")
+        self.assertLessEqual(int(version[1]), 34, WHEEL.name)
 
     def test_what_is_inside(self):
         names = zipfile.ZipFile(WHEEL).namelist()
