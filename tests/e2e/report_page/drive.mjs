@@ -134,7 +134,7 @@ async function drawsCharts(page) {
   assert.equal(await visible(page, "svg.bars rect"), 10);
   const pictures = await page.$$eval("img", (images) => images.map(
     (image) => image.naturalWidth > 0 && image.alt.length > 10));
-  assert.equal(pictures.length, 6);
+  assert.equal(pictures.length, 4);
   assert.ok(pictures.every(Boolean));
 }
 
