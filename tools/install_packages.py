@@ -26,7 +26,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # For a Python that is too new for the release in the requirements.
 LATER_RELEASES = ("2.15.0",)
 # GB to download, and on the disk afterwards, with everything in tools/requirements.txt.
-SIZES = {"CPU": (0.3, 1.2), "CUDA": (2.8, 4.9)}
+SIZES = {"CPU": (0.3, 1.2), "CUDA": (2.8, 5.0)}
 
 
 @dataclasses.dataclass(frozen=True)

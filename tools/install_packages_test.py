@@ -44,8 +44,8 @@ class Choice(unittest.TestCase):
 
     def test_disk_space_is_counted_where_it_is_needed(self):
         with tempfile.TemporaryDirectory() as folder:
-            lack = install_packages.lack_of_space(Build("2.13.0", "CUDA"), folder, folder, free=lambda _: 7.6)
-            self.assertIn("only 7.6 GB are free; torch for CUDA needs 7.7 GB", lack)
+            lack = install_packages.lack_of_space(Build("2.13.0", "CUDA"), folder, folder, free=lambda _: 7.7)
+            self.assertIn("only 7.7 GB are free; torch for CUDA needs 7.8 GB", lack)
             self.assertEqual("", install_packages.lack_of_space(Build("2.13.0+cpu", "CPU"), folder, folder, free=lambda _: 1.6))
 
 
@@ -104,7 +104,7 @@ class StandIns(unittest.TestCase):
     def test_the_size_of_the_large_build_is_said(self):
         version, said = self.install(cpu_index="nowhere")
         self.assertEqual("torch==2.13.0", version)
-        self.assertIn("2.8 GB to download, 4.9 GB on the disk", said)
+        self.assertIn("2.8 GB to download, 5.0 GB on the disk", said)
 
 
 if __name__ == "__main__":
