@@ -28,10 +28,16 @@ constexpr const char* kStepPrefix = "step_";
 // again, need them.
 constexpr int64_t kInitialStep = 0;
 
+constexpr std::pair<at::ScalarType, Dtype> kDtypes[] = {
+    {at::kFloat, Dtype::kF32},     {at::kDouble, Dtype::kF64}, {at::kHalf, Dtype::kF16},
+    {at::kBFloat16, Dtype::kBF16}, {at::kLong, Dtype::kI64},   {at::kInt, Dtype::kI32},
+    {at::kShort, Dtype::kI16},     {at::kChar, Dtype::kI8},    {at::kByte, Dtype::kU8},
+    {at::kBool, Dtype::kBool}};
+
 Dtype dtype_of(const at::Tensor& t) {
-  if (t.scalar_type() == at::kFloat) return Dtype::kF32;
-  LRA_CHECK(t.scalar_type() == at::kDouble);
-  return Dtype::kF64;
+  const auto* found = std::ranges::find(kDtypes, t.scalar_type(), &decltype(kDtypes[0])::first);
+  LRA_CHECK(found != std::end(kDtypes));
+  return found->second;
 }
 
 std::span<const std::byte> bytes_of(const at::Tensor& flat, int64_t offset, int64_t count) {
@@ -142,6 +148,39 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
   return views;
 }
 
+// A buffer that is not in the flat array as files hold it: on the CPU, and complex numbers as pairs
+// of real ones, [..., 2].
+at::Tensor stored_buffer(const at::Tensor& buffer) {
+  const at::Tensor real = buffer.is_complex() ? at::view_as_real(buffer) : buffer;
+  return real.detach().to(at::kCPU).contiguous();
+}
+
+// All that model.safetensors holds.
+class StoredWeights {
+ public:
+  explicit StoredWeights(const FlatParameters& parameters)
+      : parameters_(parameters), values_(parameters.values.cpu()) {
+    for (const models::Parameter& buffer : parameters.other_buffers()) {
+      buffers_.push_back(stored_buffer(buffer.tensor));
+    }
+  }
+  // Views of this.
+  std::vector<TensorView> views() const {
+    std::vector<TensorView> views = views_of(parameters_, values_, "");
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const at::Tensor& buffer = buffers_[i];
+      views.push_back({parameters_.other_buffers()[i].name, dtype_of(buffer), buffer.sizes().vec(),
+                       bytes_of(buffer, 0, buffer.numel())});
+    }
+    return views;
+  }
+
+ private:
+  const FlatParameters& parameters_;
+  const at::Tensor values_;
+  std::vector<at::Tensor> buffers_;
+};
+
 [[noreturn]] void refuse(const SafetensorsFile& file, const std::string& what,
                          const std::string& expected) {
   throw Error({.where = file.path(),
@@ -150,10 +189,16 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
                .advice = "the file is damaged or not a checkpoint of this model"});
 }
 
-void copy_bytes(std::span<const std::byte> data, const at::Tensor& host,
-                const FlatParameters::Part& part) {
-  const auto target = bytes_of(host, part.offset, part.count);
-  std::memcpy(const_cast<std::byte*>(target.data()), data.data(), target.size());
+void copy_bytes(std::span<const std::byte> data, std::span<const std::byte> target) {
+  LRA_CHECK_EQ(data.size(), target.size());
+  std::ranges::copy(data, const_cast<std::byte*>(target.data()));
+}
+
+// Puts the data of a file into a buffer that is not in the flat array.
+void copy_to_buffer(std::span<const std::byte> data, at::Tensor buffer) {
+  const at::Tensor stored = stored_buffer(buffer);
+  copy_bytes(data, bytes_of(stored, 0, stored.numel()));
+  buffer.copy_(buffer.is_complex() ? at::view_as_complex(stored) : stored);
 }
 
 // Copies the tensors prefix + name of `file` into `flat`.
@@ -168,8 +213,39 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
     }
   }
   const at::Tensor host = flat.is_cpu() ? flat : at::empty_like(flat, at::kCPU);
-  for (const auto& part : parts) copy_bytes(file.find(prefix + part.name)->data, host, part);
+  for (const auto& part : parts) {
+    copy_bytes(file.find(prefix + part.name)->data, bytes_of(host, part.offset, part.count));
+  }
   if (!flat.is_cpu()) flat.copy_(host);
+}
+
+void check_count(const SafetensorsFile& file, size_t num_tensors) {
+  if (file.tensors().size() == num_tensors) return;
+  refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
+}
+
+// Whether the file has the buffers that are not in the flat array, each in its shape and dtype.
+// Those of earlier versions have none.
+bool has_other_buffers(const SafetensorsFile& file, const FlatParameters& parameters) {
+  if (file.tensors().size() == parameters.saved_parts().size()) return false;
+  for (const auto& [name, tensor, group] : parameters.other_buffers()) {
+    const TensorView* found = file.find(name);
+    const at::Tensor stored = stored_buffer(tensor);
+    if (found && found->shape == stored.sizes() && found->dtype == dtype_of(stored)) continue;
+    refuse(file, "tensor '" + name + "' is missing or has another shape or type", "");
+  }
+  return true;
+}
+
+// Copies all that model.safetensors holds.
+void read_weights(const SafetensorsFile& file, FlatParameters& parameters) {
+  const auto others = parameters.other_buffers();
+  const bool has_others = has_other_buffers(file, parameters);
+  check_count(file, parameters.saved_parts().size() + (has_others ? others.size() : 0));
+  read_into(file, parameters, parameters.values, "");
+  for (size_t i = 0; has_others && i < others.size(); ++i) {
+    copy_to_buffer(file.find(others[i].name)->data, others[i].tensor);
+  }
 }
 
 void refuse_file_of_others(const SafetensorsFile& file) {
@@ -192,11 +268,6 @@ std::string check_hash(const SafetensorsFile& file) {
     refuse(file, "the contents do not match their hash", "the bytes that were written");
   }
   return data_hash;
-}
-
-void check_count(const SafetensorsFile& file, size_t num_tensors) {
-  if (file.tensors().size() == num_tensors) return;
-  refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
 }
 
 // The contents of a file of weights, which may be in any folder but that of another step.
@@ -278,9 +349,10 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   remove_unfinished();
   make_folder(partial);
   // Files do not depend on the device that wrote them, and can be read on any.
-  const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
-  const std::string hash = write_file(partial + "/model.safetensors",
-                                      views_of(parameters, values, ""), progress, runs_.front());
+  const StoredWeights weights(parameters);
+  const at::Tensor m = parameters.m.cpu(), v = parameters.v.cpu();
+  const std::string hash =
+      write_file(partial + "/model.safetensors", weights.views(), progress, runs_.front());
   auto moments = views_of(parameters, m, "m.");
   const auto second = views_of(parameters, v, "v.");
   moments.insert(moments.end(), second.begin(), second.end());
@@ -340,8 +412,7 @@ TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& par
     refuse(file, "holds the weights of step " + std::to_string(progress.step),
            "those of step " + std::to_string(step));
   }
-  check_count(file, parameters.saved_parts().size());
-  read_into(file, parameters, parameters.values, "");
+  read_weights(file, parameters);
   return progress;
 }
 
@@ -408,8 +479,7 @@ LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected) {
   const auto file = SafetensorsFile::open(path);
   LoadedWeights loaded = describe(file, expected, kForeignAdvice);
-  check_count(file, parameters.saved_parts().size());
-  read_into(file, parameters, parameters.values, "");
+  read_weights(file, parameters);
   return loaded;
 }
 
@@ -431,9 +501,9 @@ void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, D
   if (tensor.dtype == wanted) return;
   throw Error({.where = file.path(),
                .what = in_quotes(tensor.name) + " is " + to_string(tensor.dtype),
-               .expected = std::string(to_string(wanted)) + " weights",
-               .advice = "convert them in Python: {name: t.float() for name, t in "
-                         "safetensors.torch.load_file(FILE).items()}"});
+               .expected = to_string(wanted) + " weights",
+               .advice = "convert it in Python with safetensors.torch.load_file and save_file "
+                         "(t.float() is F32)"});
 }
 
 }  // namespace
@@ -445,15 +515,27 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   MatchedWeights found{.run = find_identity(metadata, path)};
   const at::Tensor host = parameters.values.cpu();
   std::set<std::string> taken;
-  for (const auto& part : parameters.saved_parts()) {
-    const TensorView* tensor = file.find(part.name);
-    if (tensor && tensor->shape == part.shape) refuse_other_dtype(file, *tensor, dtype_of(host));
-    if (!tensor || tensor->shape != part.shape) {
-      found.fresh.push_back(part.name);
-      continue;
+  const auto match = [&](const std::string& name, at::IntArrayRef shape,
+                         Dtype dtype) -> const TensorView* {
+    const TensorView* tensor = file.find(name);
+    if (!tensor || shape != tensor->shape) {
+      found.fresh.push_back(name);
+      return nullptr;
     }
-    taken.insert(part.name);
-    copy_bytes(tensor->data, host, part);
+    refuse_other_dtype(file, *tensor, dtype);
+    taken.insert(name);
+    return tensor;
+  };
+  for (const auto& part : parameters.saved_parts()) {
+    if (const TensorView* tensor = match(part.name, part.shape, dtype_of(host))) {
+      copy_bytes(tensor->data, bytes_of(host, part.offset, part.count));
+    }
+  }
+  std::vector<std::pair<const TensorView*, at::Tensor>> others;
+  for (const auto& [name, buffer, group] : parameters.other_buffers()) {
+    const at::Tensor stored = stored_buffer(buffer);
+    const TensorView* tensor = match(name, stored.sizes(), dtype_of(stored));
+    if (tensor) others.emplace_back(tensor, buffer);
   }
   for (const TensorView& tensor : file.tensors()) {
     if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
@@ -463,12 +545,12 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   }
   refuse_useless(file, host);
   parameters.values.copy_(host);
+  for (const auto& [tensor, buffer] : others) copy_to_buffer(tensor->data, buffer);
   return found;
 }
 
 std::string weights_hash(const FlatParameters& parameters) {
-  const at::Tensor values = parameters.values.cpu();
-  return hash_of_data(views_of(parameters, values, ""));
+  return hash_of_data(StoredWeights(parameters).views());
 }
 
 }  // namespace lra::training

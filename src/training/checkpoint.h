@@ -1,10 +1,10 @@
 // Checkpoints: weights and optimizer state as safetensors with PyTorch-style names.
 //
-// checkpoints/step_N/model.safetensors holds parameters and buffers, optimizer.safetensors "m.NAME"
-// and "v.NAME"; both carry which run they are of and its progress as metadata, and an XXH3 of all
-// that they say: names, types, shapes, metadata and data. It is checked when they are read. A
-// step's folder is written under another name and renamed when complete. `latest` and `best` are
-// links to step folders.
+// checkpoints/step_N/model.safetensors holds parameters and buffers (complex ones as pairs of real
+// numbers), optimizer.safetensors "m.NAME" and "v.NAME"; both carry which run they are of and its
+// progress as metadata, and an XXH3 of all that they say: names, types, shapes, metadata and data.
+// It is checked when they are read. A step's folder is written under another name and renamed when
+// complete. `latest` and `best` are links to step folders.
 #pragma once
 
 #include <cstdint>
@@ -111,8 +111,8 @@ struct MatchedWeights {
   std::vector<std::string> unused = {};  // tensors of the file without a place
 };
 
-// Copies every tensor of a safetensors file that has name, shape and type of one of the model's;
-// float32, of any origin. Throws lra::Error for a damaged file, when no tensor fits, and for
+// Copies every tensor of a safetensors file that has name, shape and type of one of the model's, of
+// any origin. Throws lra::Error for a damaged file, when no tensor fits, and for
 // weights that are all zero or of which one is not finite.
 MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters);
 

@@ -372,5 +372,83 @@ TEST_F(Checkpoint, OfAnotherRunIsRefused) {
   EXPECT_EQ(load_weights(file(5, "model"), target, {}).run, run_);
 }
 
+// Buffers of every dtype beside the float32 one, with values of the seed, and an empty parameter.
+std::vector<models::Parameter> buffers_of_all_dtypes(uint64_t seed) {
+  std::vector<models::Parameter> buffers;
+  for (const at::ScalarType type :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+        at::kChar, at::kByte, at::kBool, at::kComplexFloat, at::kComplexDouble}) {
+    const at::Tensor values = 50 * (1 + ops::random_tensor({2, 3}, seed));
+    const bool is_complex = c10::isComplexType(type);
+    buffers.push_back({std::string("buffers.") + toString(type),
+                       (is_complex ? at::complex(values, -values) : values).to(type)});
+  }
+  buffers.push_back({"buffers.counter", at::full({}, static_cast<int64_t>(seed), at::kLong)});
+  return buffers;
+}
+
+struct OfAllDtypes {
+  explicit OfAllDtypes(uint64_t seed)
+      : buffers(buffers_of_all_dtypes(seed)),
+        flat({{"weight", ops::random_tensor({3}, seed, at::kFloat)}, {"memory", at::empty({0, 4})}},
+             buffers) {}
+  std::vector<models::Parameter> buffers;
+  FlatParameters flat;
+};
+
+void expect_same_buffers(const OfAllDtypes& one, const OfAllDtypes& other) {
+  EXPECT_TRUE(at::equal(one.flat.values, other.flat.values));
+  for (size_t i = 0; i < one.buffers.size(); ++i) {
+    EXPECT_TRUE(at::equal(one.buffers[i].tensor, other.buffers[i].tensor)) << one.buffers[i].name;
+  }
+}
+
+TEST_F(Checkpoint, HasBuffersOfEveryDtypeAndEmptyParameters) {
+  const OfAllDtypes saved(1);
+  const std::string hash = store_.save(saved.flat, progress_at(7), true);
+  EXPECT_EQ(hash, weights_hash(saved.flat));
+  EXPECT_NE(hash, weights_hash(OfAllDtypes(2).flat));
+  const auto stored = SafetensorsFile::open(file(7, "model"));
+  EXPECT_EQ(stored.find("buffers.Long")->dtype, Dtype::kI64);
+  EXPECT_EQ(stored.find("buffers.ComplexFloat")->dtype, Dtype::kF32);
+  EXPECT_THAT(stored.find("buffers.ComplexFloat")->shape, ElementsAre(2, 3, 2));
+  EXPECT_THAT(stored.find("memory")->shape, ElementsAre(0, 4));
+
+  OfAllDtypes resumed(2), loaded(3), matched(4);
+  ASSERT_TRUE(load(resumed.flat).has_value()) << problems_.at(0);
+  expect_same_buffers(resumed, saved);
+  EXPECT_EQ(load_weights(file(7, "model"), loaded.flat, {{run_}}).hash, hash);
+  expect_same_buffers(loaded, saved);
+  const MatchedWeights found = load_matching_weights(file(7, "model"), matched.flat);
+  EXPECT_THAT(found.fresh, testing::IsEmpty());
+  EXPECT_THAT(found.unused, testing::IsEmpty());
+  expect_same_buffers(matched, saved);
+  resumed.flat.copy_weights(OfAllDtypes(5).flat);
+  expect_same_buffers(resumed, OfAllDtypes(5));
+}
+
+TEST_F(Checkpoint, OfAnEarlierVersionHasNoBuffersOfOtherDtypes) {
+  const FlatParameters earlier({{"weight", at::ones({3})}, {"memory", at::empty({0, 4})}},
+                               {{"buffers.Float", at::ones({2, 3})}});
+  store_.save(earlier, progress_at(7), true);
+  OfAllDtypes target(2);
+  ASSERT_TRUE(load(target.flat).has_value());
+  EXPECT_TRUE(at::equal(target.flat.values, earlier.values));
+  EXPECT_EQ(target.buffers.back().tensor.item<int64_t>(), 2);
+  const MatchedWeights found = load_matching_weights(file(7, "model"), target.flat);
+  EXPECT_EQ(found.fresh.size(), target.flat.other_buffers().size());
+}
+
+TEST_F(Checkpoint, WithABufferOfAnotherDtypeIsRefused) {
+  store_.save(FlatParameters({{"weight", at::ones({3})}}, {{"order", at::arange(4, at::kInt)}}),
+              progress_at(7), true);
+  FlatParameters target({{"weight", at::zeros({3})}}, {{"order", at::arange(4, at::kLong)}});
+  EXPECT_FALSE(load(target).has_value());
+  EXPECT_THAT(problems_.at(0), HasSubstr("tensor 'order' is missing or has another shape or type"));
+  EXPECT_EQ(target.values.count_nonzero().item<int64_t>(), 0) << "nothing was loaded";
+  EXPECT_THAT(error_of([&] { load_matching_weights(file(7, "model"), target); }),
+              AllOf(HasSubstr("'order' is I32"), HasSubstr("expected I64 weights")));
+}
+
 }  // namespace
 }  // namespace lra::training

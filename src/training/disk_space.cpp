@@ -41,6 +41,9 @@ uint64_t checkpoint_bytes(const FlatParameters& parameters) {
       bytes += kEntryBytes + part.name.size() + 20 * part.shape.size();
     }
   }
+  for (const models::Parameter& buffer : parameters.other_buffers()) {
+    bytes += buffer.tensor.nbytes() + kEntryBytes + buffer.name.size() + 20 * buffer.tensor.dim();
+  }
   return bytes;
 }
 

@@ -11,7 +11,10 @@ FlatParameters::FlatParameters(std::vector<models::Parameter> parameters,
     : tensors_(std::move(parameters)), num_parameters_(tensors_.size()) {
   LRA_CHECK(!tensors_.empty());
   std::ranges::stable_sort(tensors_, {}, &models::Parameter::group);
-  tensors_.insert(tensors_.end(), buffers.begin(), buffers.end());
+  for (const models::Parameter& buffer : buffers) {
+    const bool fits = buffer.tensor.scalar_type() == tensors_[0].tensor.scalar_type();
+    (fits ? tensors_ : other_buffers_).push_back(buffer);
+  }
   lay_out();
   const int64_t trained = segments_.back().offset + segments_.back().count;
   const auto options = tensors_[0].tensor.options().requires_grad(false);
@@ -46,8 +49,23 @@ void FlatParameters::lay_out() {
   }
 }
 
+std::vector<at::Tensor> FlatParameters::state() const {
+  std::vector<at::Tensor> all = {values, m, v};
+  for (const models::Parameter& buffer : other_buffers_) all.push_back(buffer.tensor);
+  return all;
+}
+
+void FlatParameters::copy_weights(const FlatParameters& from) {
+  LRA_CHECK_EQ(other_buffers_.size(), from.other_buffers_.size());
+  values.copy_(from.values);
+  for (size_t i = 0; i < other_buffers_.size(); ++i) {
+    other_buffers_[i].tensor.copy_(from.other_buffers_[i].tensor);
+  }
+}
+
 void FlatParameters::zero_gradients() {
   for (size_t i = 0; i < num_parameters_; ++i) {
+    if (parts_[i].count == 0) continue;  // an empty tensor has no address
     LRA_CHECK_EQ(
         tensors_[i].tensor.grad().data_ptr(),
         static_cast<char*>(gradients.data_ptr()) + parts_[i].offset * gradients.element_size());

@@ -1,5 +1,6 @@
 // All parameters and buffers of a model in one array, and the parameters' gradients and moments in
-// three more of the same layout.
+// three more of the same layout. Buffers of another dtype than the parameters (counters,
+// permutations, complex numbers of Python classes) stay where they are.
 //
 // The optimizer is one pass over flat memory for each group of parameters, and the gradient norm
 // one sum. The model's own tensors become views.
@@ -20,8 +21,8 @@ class FlatParameters {
  public:
   explicit FlatParameters(const models::Model& model, FlatUse use = FlatUse::kTraining)
       : FlatParameters(model.parameter_list(), model.buffer_list(), use) {}
-  // Moves all into the flat array: the parameters of the main group, those of each other group in
-  // turn, then the buffers. Names and order within a group are kept.
+  // Moves all of the parameters' dtype into the flat array: the parameters of the main group, those
+  // of each other group in turn, then the buffers. Names and order within a group are kept.
   explicit FlatParameters(std::vector<models::Parameter> parameters,
                           const std::vector<models::Parameter>& buffers = {},
                           FlatUse use = FlatUse::kTraining);
@@ -37,6 +38,12 @@ class FlatParameters {
   // The parameters; and with the buffers, all that a checkpoint holds of a model.
   std::span<const Part> parts() const { return std::span(parts_).first(num_parameters_); }
   std::span<const Part> saved_parts() const { return parts_; }
+  // Saved with these parts.
+  std::span<const models::Parameter> other_buffers() const { return other_buffers_; }
+  // All that steps change: values, m and v (undefined for inference), other buffers.
+  std::vector<at::Tensor> state() const;
+  // Takes over the values and other buffers of the same model's `from`.
+  void copy_weights(const FlatParameters& from);
 
   // The parameters of one group.
   struct Segment {
@@ -55,6 +62,7 @@ class FlatParameters {
   void lay_out();
 
   std::vector<models::Parameter> tensors_;  // of parts_
+  std::vector<models::Parameter> other_buffers_;
   std::vector<Part> parts_;
   std::vector<Segment> segments_;
   size_t num_parameters_;

@@ -41,9 +41,7 @@ Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const T
   for (const layers::RunningStatistics* one : statistics_) num_sums += one->num_sums();
   statistics_sums_.resize(static_cast<size_t>(num_sums));
   if (config.on_nonfinite != "skip") return;
-  for (const at::Tensor* t : {&parameters.values, &parameters.m, &parameters.v}) {
-    before_step_.push_back(t->clone());
-  }
+  for (const at::Tensor& t : parameters.state()) before_step_.push_back(t.clone());
 }
 
 // Calls visit(layer, its sums) for each layer with running statistics.
@@ -63,11 +61,8 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const double all_examples = count_of_all(sum.examples);
   parameters_.zero_gradients();
-  if (!before_step_.empty()) {
-    before_step_[0].copy_(parameters_.values);
-    before_step_[1].copy_(parameters_.m);
-    before_step_[2].copy_(parameters_.v);
-  }
+  const std::vector<at::Tensor> state = parameters_.state();
+  for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);
   for (size_t i = 0; i < parts.size(); ++i) {
     const Batch part = to_device(parts[i], parameters_.values.device());
     const models::StepRandom random{
@@ -144,9 +139,8 @@ void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
 
 void Stepper::undo_step() {
   LRA_CHECK(!before_step_.empty());
-  parameters_.values.copy_(before_step_[0]);
-  parameters_.m.copy_(before_step_[1]);
-  parameters_.v.copy_(before_step_[2]);
+  const std::vector<at::Tensor> state = parameters_.state();
+  for (size_t i = 0; i < state.size(); ++i) at::Tensor(state[i]).copy_(before_step_[i]);
 }
 
 // A sum over all weights and buffers is finite only when every one of them is.

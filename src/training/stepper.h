@@ -67,7 +67,7 @@ class Stepper {
   std::vector<TrainConfig> config_of_segment_;
   const std::vector<layers::RunningStatistics*> statistics_;
   std::vector<double> statistics_sums_;  // of a step, one layer after another
-  std::vector<at::Tensor> before_step_;  // values, m, v; empty when steps are never taken back
+  std::vector<at::Tensor> before_step_;  // FlatParameters::state(); empty if none is taken back
 };
 
 }  // namespace lra::training

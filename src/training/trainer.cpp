@@ -207,7 +207,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       return;
     }
     const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
-    parameters_.values.copy_(fresh.values);
+    parameters_.copy_weights(fresh);
     parameters_.m.zero_();
     parameters_.v.zero_();
   };
