@@ -8,10 +8,9 @@ packages (dim, mask).
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -54,6 +53,11 @@ _MASKS = ("mask", "input_mask", "attention_mask", "padding_mask")
 # torch's own: True = padding.
 _INVERTED_MASKS = ("key_padding_mask", "src_key_padding_mask")
 _LENGTHS = ("lengths", "seq_lengths", "input_lengths")
+# Dtypes of buffers that checkpoints hold, complex numbers as pairs of real ones.
+_SAVED = (
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+    torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128,
+)
 # training, attention_dropout, dropout, tied_dropout, key, step_key, step, part
 Context = tuple[bool, float, float, bool, int, int, int, int]
 
@@ -88,38 +92,6 @@ def _mask_argument(module: torch.nn.Module) -> inspect.Parameter | None:
 def _takes_any_keyword(function: Callable[..., Any]) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-
-
-def _all_known(made_by: Callable[..., Any]) -> set[str]:
-    """Names of arguments, with those of the base classes that a class passes any keyword on to."""
-    known = set(_named_parameters(made_by))
-    for kind in made_by.__mro__ if isinstance(made_by, type) else ():
-        if kind is torch.nn.Module:
-            break
-        if inspect.isfunction(made := vars(kind).get("__init__")):
-            known.update(_named_parameters(made))
-            if not _takes_any_keyword(made):
-                break
-    return known
-
-
-def _misspelt(made_by: Callable[..., Any], settings: Mapping[str, Any]) -> list[str]:
-    """Doubts about settings that no argument takes but **kw, and whose names are near one's."""
-    if not _takes_any_keyword(made_by):
-        return []
-    parameters = inspect.signature(made_by).parameters.values()
-    keywords = next(p.name for p in parameters if p.kind is p.VAR_KEYWORD)
-    known, doubts = _all_known(made_by), []
-    for name in settings.keys() - known:
-        near = difflib.get_close_matches(name, sorted(known - settings.keys()), 1, 0.8)
-        # A second one of its kind is meant: dropout1.
-        if near and _without_digits(name) != _without_digits(near[0]):
-            doubts.append(f"takes {name} through **{keywords}; was {near[0]} meant?")
-    return sorted(doubts)
-
-
-def _without_digits(name: str) -> str:
-    return "".join(letter for letter in name if not letter.isdigit())
 
 
 def constructor_arguments(
@@ -189,14 +161,19 @@ def _hold(module: torch.nn.Module) -> None:
     _held.update((id(part), part) for part in held)
 
 
+class WrongShape(ValueError):
+    """forward returned a tensor of another shape."""
+
+    def __init__(self, y: torch.Tensor, expected: torch.Tensor) -> None:
+        self.returned = list(y.shape)
+        super().__init__(f"forward returned {self.returned}; expected {list(expected.shape)}")
+
+
 class Adapted:
     """A module with the calling convention detected for it."""
 
-    def __init__(
-        self, module: torch.nn.Module, shape: Shape, misspelt: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
         self.module, self.shape, self.task = module, shape, shape.task
-        self.misspelt = [*misspelt]  # doubts about names of settings
         _hold(module)
         _make_real(module)
         self.takes_context = hasattr(module, "forward_in_context")
@@ -208,6 +185,13 @@ class Adapted:
                 raise TypeError(f"parameter {name} is lazy; give the width to its layer")
             if tensor.dtype != torch.float32:
                 raise TypeError(f"parameter {name} is {tensor.dtype}; expected torch.float32")
+        for name, tensor in self.buffers().items():
+            if tensor.dtype not in _SAVED:
+                raise TypeError(
+                    f"buffer {name} is {tensor.dtype}, which checkpoints do not hold; expected one of "
+                    f"{', '.join(str(dtype).removeprefix('torch.') for dtype in _SAVED)} (or "
+                    "register_buffer with persistent=False)"
+                )
 
     @property
     def takes_mask(self) -> bool:
@@ -221,14 +205,10 @@ class Adapted:
         return {n: p for n, p in self.module.named_parameters() if p.requires_grad}
 
     def buffers(self) -> dict[str, torch.Tensor]:
-        """The float32 state that a checkpoint holds: buffers and frozen parameters.
-
-        Buffers of other dtypes (counters) are not saved.
-        """
+        """The state that a checkpoint holds: frozen parameters and persistent buffers."""
         saved = self.module.state_dict(keep_vars=True)
         frozen = {n: p for n, p in self.module.named_parameters() if not p.requires_grad}
-        buffers = {n: b for n, b in self.module.named_buffers() if n in saved}
-        return {n: t for n, t in {**frozen, **buffers}.items() if t.dtype == torch.float32}
+        return {**frozen, **{n: b for n, b in self.module.named_buffers() if n in saved}}
 
     def _optim(self) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
         """The group of each trained parameter that has an attribute `_optim`, and the groups.
@@ -316,7 +296,7 @@ class Adapted:
         if not isinstance(y, torch.Tensor):
             raise TypeError(f"forward returned {type(y).__name__}; expected a tensor")
         if y.shape != x.shape:
-            raise ValueError(f"forward returned {list(y.shape)}; expected {list(x.shape)}")
+            raise WrongShape(y, x)
         if y.device != x.device:
             raise ValueError(f"forward returned a tensor on {y.device}; expected {x.device}")
         if y.dtype not in (x.dtype, torch.float32):
@@ -336,4 +316,4 @@ def adapt(
     module = made_by(**constructor_arguments(made_by, settings, shape))
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"made {type(module).__name__}; expected a torch.nn.Module")
-    return Adapted(module, shape, _misspelt(made_by, settings))
+    return Adapted(module, shape)

@@ -26,9 +26,11 @@ from ._adapter import Adapted, Shape, adapt
 from ._code import code_hash, origins
 
 _layers: dict[int, Adapted] = {}
-# The last layer of each class, which a record describes, and the function that makes it again.
-_last_made: dict[str, tuple[Adapted, _probe.Make]] = {}
+# Of each class and its arguments, a layer that is not trained: it has the groups and the sizes, and
+# the checks call it.
+_samples: dict[tuple[Any, ...], Adapted] = {}
 _numbers = itertools.count()
+_FIELDS = ("dim", "heads", "head_dim", "max_length", "layer")
 _library: Any = None
 
 
@@ -79,21 +81,36 @@ def _guarded(results: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callabl
 @_guarded(("",))
 def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
-    layer, again = _last_made.get(name, (None, None))
-    takes_mask = layer is None or layer.takes_mask
     facts = {
         "source_sha256": code_hash(made_by),
-        "packages": _versions(sys.modules[made_by.__module__], layer),
-        # A mask is missing only if padding has an effect.
-        "takes_mask": takes_mask or (again is not None and not _probe.padding_takes_part(again)),
+        "packages": _versions(sys.modules[made_by.__module__], _sample_of(name)),
     }
     return (json.dumps(facts),)
 
 
 @_guarded(("",))
-def _doubts(name: str, has_padding: bool = True) -> tuple[str]:
-    _, again = _last_made.get(name, (None, None))
-    return (json.dumps(_probe.doubts(again, has_padding=has_padding) if again else []),)
+def _faults(name: str, has_padding: bool, bf16: bool) -> tuple[str]:
+    """Takes the samples of the class, which are done with then."""
+    sample = _sample_of(name)
+    for key in [key for key in _samples if key[0] == name]:
+        del _samples[key]
+    found = _probe.faults(sample, has_padding=has_padding, bf16=bf16) if sample else []
+    return (json.dumps(found),)
+
+
+def _sample_of(name: str) -> Adapted | None:
+    """The first of the class."""
+    return next((sample for key, sample in _samples.items() if key[0] == name), None)
+
+
+def _sample(name: str, settings: str, shape: dict[str, Any], seed: int = 0) -> Adapted:
+    fields = ("max_length",) if "whole" in json.loads(settings) else _FIELDS
+    key = name, settings, *(shape[field] for field in fields)
+    if key not in _samples:
+        _samples[key] = _adapted(name, settings, shape, seed)
+        if shape["layer"] > 0:
+            _samples[key].to("meta")  # the checks call the first
+    return _samples[key]
 
 
 def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
@@ -111,7 +128,7 @@ def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
 
 def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adapted:
     """A fresh layer whose weights depend only on `seed`."""
-    fields = {field: shape[field] for field in ("dim", "heads", "head_dim", "max_length", "layer")}
+    fields = {field: shape[field] for field in _FIELDS}
     arguments = json.loads(settings)
     task = arguments.pop("whole", None)
     where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
@@ -122,7 +139,7 @@ def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adap
 
 @functools.cache
 def _group_list(name: str, settings: str, shape: str) -> str:
-    return json.dumps(_adapted(name, settings, json.loads(shape), 0).groups())
+    return json.dumps(_sample(name, settings, json.loads(shape)).groups())
 
 
 @_guarded(("",))
@@ -135,17 +152,17 @@ def _make(
     name: str, settings: str, shape: str, seed: int
 ) -> tuple[int, list[torch.Tensor], list[torch.Tensor], str]:
     place = json.loads(shape)
-    adapted = _adapted(name, settings, place, seed)
-
-    def again(other: int) -> Adapted:
-        elsewhere = {**place, "seed": place.get("seed", 0) + other}
-        return _adapted(name, settings, elsewhere, seed + other)
-
-    _last_made[name] = adapted, again
-    adapted.to(place["device"])
     number = next(_numbers)
-    _layers[number] = adapted
-    parameters, buffers = adapted.parameters(), adapted.buffers()
+    if place["device"] == "meta":  # to count parameters, not to call it
+        adapted = _sample(name, settings, place, seed)
+        parameters, buffers = (
+            {name: torch.empty_like(tensor, device="meta") for name, tensor in tensors.items()}
+            for tensors in (adapted.parameters(), adapted.buffers())
+        )
+    else:
+        adapted = _layers[number] = _adapted(name, settings, place, seed)
+        adapted.to(place["device"])
+        parameters, buffers = adapted.parameters(), adapted.buffers()
     names = {
         "parameters": [*parameters], "groups": adapted.group_names(), "buffers": [*buffers],
     }
@@ -174,7 +191,7 @@ def register() -> None:
     library: Any = torch.library
     _library = library.Library("lra_python", "IMPL")
     for name, function in (
-        ("source", _source), ("doubts", _doubts), ("make", _make), ("groups", _groups),
+        ("source", _source), ("faults", _faults), ("make", _make), ("groups", _groups),
         ("forward", _forward), ("drop", _drop),
     ):
         _library.impl(name, function, "CompositeImplicitAutograd")

@@ -59,7 +59,12 @@ class Mixer(torch.nn.Module):
             self._place(name).register_parameter(name.rpartition(".")[2], tensor)
         for name, tensor in self._mixer.buffers().items():
             self._place(name).register_buffer(name.rpartition(".")[2], tensor)
-        self._ids = [id(tensor) for tensor in self.parameters()]
+        self._made = self._tensors()
+
+    def _tensors(self) -> dict[str, int]:
+        """Names and identities: torch.nn.utils.prune and parametrize keep a tensor and rename it."""
+        tensors = (*self.named_parameters(), *self.named_buffers())
+        return {name: id(tensor) for name, tensor in tensors}
 
     def _place(self, name: str) -> torch.nn.Module:
         """The submodule that holds the tensor `name`, created if missing."""
@@ -113,9 +118,10 @@ class Mixer(torch.nn.Module):
         step_key: int, step: int, part: int,
     ) -> torch.Tensor:
         """Called by the encoder: layers/context.h."""
-        if [id(tensor) for tensor in self.parameters()] != self._ids:
+        if self._tensors() != self._made:
             raise RuntimeError(
-                "parameters of an lra.nn layer were replaced; copy into them (load_state_dict)"
+                "weights of an lra.nn layer were replaced, pruned or parametrized, and it would "
+                "compute without that; copy into them (load_state_dict)"
             )
         if mask is not None:
             mask = mask.to(torch.uint8)

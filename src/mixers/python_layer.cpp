@@ -18,7 +18,7 @@ constexpr const char* kClassSetting = "class";
 // Every operator returns a last string: why the user's code failed, one line, or empty.
 TORCH_LIBRARY(lra_python, m) {
   m.def("source(str name) -> (str, str)");
-  m.def("doubts(str name, bool has_padding) -> (str, str)");
+  m.def("faults(str name, bool has_padding, bool bf16) -> (str, str)");
   m.def("make(str name, str settings, str shape, int seed) -> (int, Tensor[], Tensor[], str, str)");
   m.def(
       "forward(int layer, Tensor x, Tensor? mask, Tensor? lengths, bool training, float "
@@ -179,12 +179,11 @@ PythonSource python_source(const std::string& name) {
   const ops::Stack result = call_python("lra_python::source", name, {name});
   const Json json = parse_json(result[0].toStringRef(), name);
   return {.source_sha256 = json["source_sha256"],
-          .packages = json["packages"].get<std::map<std::string, std::string>>(),
-          .takes_mask = json["takes_mask"]};
+          .packages = json["packages"].get<std::map<std::string, std::string>>()};
 }
 
-std::vector<std::string> python_doubts(const std::string& name, bool has_padding) {
-  const ops::Stack result = call_python("lra_python::doubts", name, {name, has_padding});
+std::vector<std::string> python_faults(const std::string& name, bool has_padding, bool bf16) {
+  const ops::Stack result = call_python("lra_python::faults", name, {name, has_padding, bf16});
   return parse_json(result[0].toStringRef(), name).get<std::vector<std::string>>();
 }
 

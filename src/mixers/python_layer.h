@@ -41,13 +41,13 @@ bool has_interpreter();
 struct PythonSource {
   std::string source_sha256;                    // of the code that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
-  bool takes_mask = true;                       // or lengths or needs neither
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);
-// Doubts about a layer of the class, which was made before, from random examples: "is random in
-// evaluation" (python/lra/_probe.py).
-std::vector<std::string> python_doubts(const std::string& name, bool has_padding);
+// Mistakes of a layer of the class that random examples show: "takes no mask: padding takes part"
+// (python/lra/_probe.py). Its groups or parameters were asked for before, each for one call.
+// `has_padding` of the task; `bf16` compares the layer with itself in float32, too.
+std::vector<std::string> python_faults(const std::string& name, bool has_padding, bool bf16);
 
 // The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in
 // the code of S4 (Gu et al. 2022), are one group.

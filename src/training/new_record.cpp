@@ -51,9 +51,6 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   if (mixers::is_python_class(config.model)) {
     const mixers::PythonSource source = mixers::python_source(config.model);
     record.python = {.source_sha256 = source.source_sha256, .packages = source.packages};
-    if (!source.takes_mask && config.make_task()->shape().has_padding) {
-      warnings.push_back("forward of " + config.model + " takes no mask: padding takes part");
-    }
   }
   if (!warnings.empty()) record.warnings = std::move(warnings);
   return record;
@@ -65,10 +62,10 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task, const Dat
   RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset),
                                std::move(initial_weights), edited);
   if (mixers::is_python_class(config.model)) {
-    const bool has_padding = task.shape().has_padding;
-    for (const std::string& doubt : mixers::python_doubts(config.model, has_padding)) {
+    for (const std::string& fault : mixers::python_faults(config.model, task.shape().has_padding,
+                                                          config.train.precision == "bf16")) {
       auto& warnings = record.warnings ? *record.warnings : record.warnings.emplace();
-      warnings.push_back("forward of " + config.model + " " + doubt);
+      warnings.push_back("forward of " + config.model + " " + fault);
     }
   }
   record.validation = task.validation();

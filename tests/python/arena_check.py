@@ -173,6 +173,49 @@ class Drops(Average):
         return torch.nn.functional.dropout(super().forward(x, mask))
 
 
+class Counted(NoMask):
+    """Writes a line for each one that is made."""
+
+    def __init__(self, d_model, layer_idx):
+        super().__init__(d_model)
+        with open(os.environ["COUNTED"], "a") as file:
+            file.write(f"{layer_idx}\\n")
+
+
+class NoMemoryTokens(NoMask):
+    """Attends to "no memory tokens", too: an empty parameter."""
+
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.memory = torch.nn.Parameter(torch.randn(0, d_model))
+
+    def forward(self, u):
+        both = torch.cat([self.memory.expand(len(u), -1, -1), u], 1)
+        return super().forward(both)[:, len(self.memory):]
+
+
+class Drawn(NoMask):
+    """Computes with buffers of the seed in other dtypes."""
+
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.register_buffer("order", torch.randperm(d_model))
+        self.register_buffer("turn", torch.polar(torch.ones(d_model), torch.rand(d_model)))
+        self.register_buffer("keep", torch.rand(d_model) > 0.5)
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, u):
+        if self.training:
+            self.calls.add_(1)
+        return (super().forward(u)[..., self.order] * self.turn).real * self.keep
+
+
+class Unsaved(NoMask):
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.register_buffer("order", torch.arange(4).to(torch.uint16))
+
+
 class Wrong(torch.autograd.Function):
     @staticmethod
     def forward(ctx, y): return y.clone()
@@ -311,7 +354,51 @@ class Arena(unittest.TestCase):
         run = self.train("their_layers:Drops", "drops")
         said = [text for text in run.record["warnings"] if text.startswith("forward of their_layers:Drops ")]
         self.assertEqual(len(said), 1, said)
-        self.assertIn("is random in evaluation", said[0])
+        self.assertIn("other results in evaluation", said[0])
+
+    def test_a_class_is_made_twice_for_each_layer(self):
+        counted = self.folder / "counted"
+        for name, more in (("counted-fp32", {}), ("counted-bf16", {"settings": {"train.precision": "bf16"}})):
+            with self.subTest(name):
+                counted.write_text("")
+                os.environ["COUNTED"] = str(counted)
+                self.train("their_layers:Counted", name, **more)
+                self.assertEqual(sorted(counted.read_text().split()), ["0", "0", "1", "1"])
+
+    def test_a_layer_with_an_empty_parameter_trains_and_resumes_and_is_exported(self):
+        run = self.train("their_layers:NoMemoryTokens", "empty", settings={"train.test_examples": 16})
+        self.assertEqual(run.status, "done")
+        self.assertIn("encoder.layers.1.mixer.memory", weights_of(self.folder / "empty"))
+        self.assertFalse([text for text in run.record.get("warnings", []) if "forward of" in text])
+        longer = lra.arena.resume(run, settings={"train.steps": run.record["steps"] + 2}, quiet=True)
+        self.assertEqual(longer.status, "done")
+        self.assertEqual(self.lra("report", "empty", "--check").returncode, 0)
+        folder = lra.arena.export(longer, self.folder / "exported-empty")
+        self.assertEqual(lra.arena.evaluate(folder)["accuracy"], longer.test_accuracy)
+
+    def test_buffers_of_every_dtype_are_saved_and_begun_with(self):
+        from safetensors.torch import load_file
+
+        def buffers(name):
+            state = load_file(self.folder / name / "checkpoints/latest/model.safetensors")
+            return {name: tensor for name, tensor in state.items() if name.split(".")[-1] in ("order", "turn", "keep")}
+
+        first = self.train("their_layers:Drawn", "drawn", settings={"train.test_examples": 16})
+        drawn = buffers("drawn")
+        self.assertEqual(len(drawn), 6)
+        self.assertEqual(drawn["encoder.layers.0.mixer.turn"].shape, (16, 2))
+        alone = self.train("their_layers:Drawn", "drawn-alone", seed=1)
+        self.assertFalse(all(torch.equal(drawn[name], tensor) for name, tensor in buffers("drawn-alone").items()))
+        second = self.train("their_layers:Drawn", "drawn-from", seed=1, init_from=first)
+        self.assertEqual((alone.status, second.status), ("done", "done"))
+        for name, tensor in buffers("drawn-from").items():
+            self.assertTrue(torch.equal(drawn[name], tensor), name)
+        self.assertEqual(lra.arena.evaluate(first)["accuracy"], first.test_accuracy)
+        longer = lra.arena.resume(first, settings={"train.steps": first.record["steps"] + 2}, quiet=True)
+        self.assertEqual(longer.status, "done")
+        self.assertTrue(all(torch.equal(drawn[name], tensor) for name, tensor in buffers("drawn").items()))
+        with self.assertRaisesRegex(lra.Error, "buffer order is torch.uint16, which checkpoints do not hold"):
+            self.train("their_layers:Unsaved", "unsaved")
 
     def test_an_evaluation_says_that_the_code_changed(self):
         source = "from their_layers import NoMask\nclass Changing(NoMask): pass\n"
@@ -386,8 +473,8 @@ class Arena(unittest.TestCase):
         for deed, said in (
             ("raises", "ValueError: my own mistake in two lines (their_layers.py:"),
             ("exits", "SystemExit: sys.exit(0) was called"),
-            ("shape", "ValueError: forward returned [4, "),
-            ("batch", "ValueError: forward returned [1, "),
+            ("shape", "WrongShape: forward returned [4, "),
+            ("batch", "WrongShape: forward returned [1, "),
             ("dtype", "TypeError: forward returned torch.float64; expected torch.float32"),
             ("kind", "TypeError: forward returned str; expected a tensor"),
             ("device", "ValueError: forward returned a tensor on meta; expected cpu"),

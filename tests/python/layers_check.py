@@ -154,6 +154,33 @@ class OneMixer(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, r"expected \[B, L, 8\] with L up to max_length, 6"):
                 layer(torch.randn(shape))
 
+    def test_pruned_and_parametrized_weights_of_submodules_are_refused(self):
+        def prune(layer):
+            torch.nn.utils.prune.l1_unstructured(layer.qkv, "weight", 0.9)
+
+        def parametrize(layer):
+            torch.nn.utils.parametrize.register_parametrization(layer.qkv, "weight", torch.nn.Tanh())
+
+        def normalize(layer):
+            torch.nn.utils.parametrizations.spectral_norm(layer.qkv)
+
+        x, _ = padded_input()
+        for change in (prune, parametrize, normalize):
+            with self.subTest(change.__name__):
+                layer = made(lra.nn.Transformer)
+                change(layer)
+                with self.assertRaisesRegex(RuntimeError, "pruned or parametrized"):
+                    layer(x)
+        layer = made(lra.nn.Transformer)
+        before = layer(x)
+        prune(layer)
+        torch.nn.utils.prune.remove(layer.qkv, "weight")  # leaves zeros in the weight itself
+        pruned = made(lra.nn.Transformer)
+        pruned.load_state_dict(layer.state_dict())
+        self.assertAlmostEqual(float((pruned.qkv.weight == 0).float().mean()), 0.9, places=2)
+        self.assertFalse(torch.equal(layer(x), before))
+        self.assertTrue(torch.equal(layer(x), pruned(x)))
+
     def test_replaced_parameters_are_refused(self):
         layer, (x, _) = made(lra.nn.Transformer), padded_input()
         others = {name: torch.zeros_like(p) for name, p in layer.named_parameters()}
