@@ -28,14 +28,15 @@ constexpr const char* kStepPrefix = "step_";
 // again, need them.
 constexpr int64_t kInitialStep = 0;
 
-constexpr std::pair<at::ScalarType, Dtype> kDtypes[] = {
-    {at::kFloat, Dtype::kF32},     {at::kDouble, Dtype::kF64}, {at::kHalf, Dtype::kF16},
-    {at::kBFloat16, Dtype::kBF16}, {at::kLong, Dtype::kI64},   {at::kInt, Dtype::kI32},
-    {at::kShort, Dtype::kI16},     {at::kChar, Dtype::kI8},    {at::kByte, Dtype::kU8},
-    {at::kBool, Dtype::kBool}};
+using Dtypes = std::pair<at::ScalarType, Dtype>;  // of a tensor and of a file
+constexpr Dtypes kDtypes[] = {{at::kFloat, Dtype::kF32}, {at::kDouble, Dtype::kF64},
+                              {at::kHalf, Dtype::kF16},  {at::kBFloat16, Dtype::kBF16},
+                              {at::kLong, Dtype::kI64},  {at::kInt, Dtype::kI32},
+                              {at::kShort, Dtype::kI16}, {at::kChar, Dtype::kI8},
+                              {at::kByte, Dtype::kU8},   {at::kBool, Dtype::kBool}};
 
 Dtype dtype_of(const at::Tensor& t) {
-  const auto* found = std::ranges::find(kDtypes, t.scalar_type(), &decltype(kDtypes[0])::first);
+  const auto* found = std::ranges::find(kDtypes, t.scalar_type(), &Dtypes::first);
   LRA_CHECK(found != std::end(kDtypes));
   return found->second;
 }
