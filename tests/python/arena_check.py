@@ -357,13 +357,18 @@ class Arena(unittest.TestCase):
         self.assertIn("other results in evaluation", said[0])
 
     def test_a_class_is_made_twice_for_each_layer(self):
-        counted = self.folder / "counted"
-        for name, more in (("counted-fp32", {}), ("counted-bf16", {"settings": {"train.precision": "bf16"}})):
+        own_sizes = {key: value for key, value in TINY.items() if key.startswith("train.") or key == "model.layers"}
+        for name, settings, made in (
+            ("preset", own_sizes, "0 0 1 1"), ("bf16", {**own_sizes, "train.precision": "bf16"}, "0 0 1 1"),
+            ("other-sizes", TINY, "0 0 0 1 1"),  # once for the preset's groups, which are compared
+        ):
             with self.subTest(name):
-                counted.write_text("")
-                os.environ["COUNTED"] = str(counted)
-                self.train("their_layers:Counted", name, **more)
-                self.assertEqual(sorted(counted.read_text().split()), ["0", "0", "1", "1"])
+                counted = self.folder / f"counted-{name}.txt"
+                self.variables["COUNTED"] = str(counted)
+                ended = self.lra("train", "listops", "their_layers:Counted", "--out", f"counted-{name}", "--quiet",
+                                 settings=settings)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                self.assertEqual(" ".join(sorted(counted.read_text().split())), made)
 
     def test_a_layer_with_an_empty_parameter_trains_and_resumes_and_is_exported(self):
         run = self.train("their_layers:NoMemoryTokens", "empty", settings={"train.test_examples": 16})
@@ -372,7 +377,8 @@ class Arena(unittest.TestCase):
         self.assertFalse([text for text in run.record.get("warnings", []) if "forward of" in text])
         longer = lra.arena.resume(run, settings={"train.steps": run.record["steps"] + 2}, quiet=True)
         self.assertEqual(longer.status, "done")
-        self.assertEqual(self.lra("report", "empty", "--check").returncode, 0)
+        checked = self.lra("report", "empty", "--check")
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         folder = lra.arena.export(longer, self.folder / "exported-empty")
         self.assertEqual(lra.arena.evaluate(folder)["accuracy"], longer.test_accuracy)
 

@@ -16,6 +16,7 @@ os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
 
 import lra
 import torch
+import torch.nn.utils.prune
 from lra import _program
 from safetensors.torch import load_file, save_file
 from torch._subclasses.fake_tensor import FakeTensorMode
