@@ -41,10 +41,24 @@ Dtype dtype_of(const at::Tensor& t) {
   return found->second;
 }
 
-std::span<const std::byte> bytes_of(const at::Tensor& flat, int64_t offset, int64_t count) {
-  const auto size = static_cast<int64_t>(flat.element_size());
-  return {static_cast<const std::byte*>(flat.const_data_ptr()) + offset * size,
-          static_cast<size_t>(count * size)};
+// Tensors of a model by their names in a file.
+using NamedTensors = std::vector<models::Parameter>;
+
+// A tensor as files hold it: complex numbers as pairs of real ones, [..., 2].
+at::Tensor as_real(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach();
+  return plain.is_complex() ? at::view_as_real(plain) : plain;
+}
+
+// What files hold of tensors, on any device; the views are valid as long as `kept`.
+std::vector<TensorView> views_of(const NamedTensors& tensors, std::vector<at::Tensor>& kept) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor, group] : tensors) {
+    const at::Tensor& host = kept.emplace_back(as_real(tensor).cpu().contiguous());
+    const auto* data = static_cast<const std::byte*>(host.const_data_ptr());
+    views.push_back({name, dtype_of(host), host.sizes().vec(), {data, host.nbytes()}});
+  }
+  return views;
 }
 
 std::string hash_of_data(const std::vector<TensorView>& tensors) {
@@ -132,55 +146,16 @@ TrainProgress progress_of(const SafetensorsFile& file) {
           .health = health_of(fields.find_object("health"))};
 }
 
-// Weights are parameters and buffers, and their names have no prefix; moments are of parameters.
-std::span<const FlatParameters::Part> parts_of(const FlatParameters& parameters,
-                                               const std::string& prefix) {
-  return prefix.empty() ? parameters.saved_parts() : parameters.parts();
-}
-
-// Views of `flat`, which is on the CPU, named prefix + name.
-std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Tensor& flat,
-                                 const std::string& prefix) {
-  std::vector<TensorView> views;
-  for (const auto& part : parts_of(parameters, prefix)) {
-    views.push_back(
-        {prefix + part.name, dtype_of(flat), part.shape, bytes_of(flat, part.offset, part.count)});
+// The moments of a model: m or v, named prefix + the parameter's name.
+NamedTensors moments_of(const FlatParameters& parameters, const at::Tensor& flat,
+                        const std::string& prefix) {
+  NamedTensors moments;
+  for (const auto& part : parameters.parts()) {
+    moments.push_back(
+        {prefix + part.name, flat.narrow(0, part.offset, part.count).view(part.shape)});
   }
-  return views;
+  return moments;
 }
-
-// A buffer that is not in the flat array as files hold it: on the CPU, and complex numbers as pairs
-// of real ones, [..., 2].
-at::Tensor stored_buffer(const at::Tensor& buffer) {
-  const at::Tensor real = buffer.is_complex() ? at::view_as_real(buffer) : buffer;
-  return real.detach().to(at::kCPU).contiguous();
-}
-
-// All that model.safetensors holds.
-class StoredWeights {
- public:
-  explicit StoredWeights(const FlatParameters& parameters)
-      : parameters_(parameters), values_(parameters.values.cpu()) {
-    for (const models::Parameter& buffer : parameters.other_buffers()) {
-      buffers_.push_back(stored_buffer(buffer.tensor));
-    }
-  }
-  // Views of this.
-  std::vector<TensorView> views() const {
-    std::vector<TensorView> views = views_of(parameters_, values_, "");
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      const at::Tensor& buffer = buffers_[i];
-      views.push_back({parameters_.other_buffers()[i].name, dtype_of(buffer), buffer.sizes().vec(),
-                       bytes_of(buffer, 0, buffer.numel())});
-    }
-    return views;
-  }
-
- private:
-  const FlatParameters& parameters_;
-  const at::Tensor values_;
-  std::vector<at::Tensor> buffers_;
-};
 
 [[noreturn]] void refuse(const SafetensorsFile& file, const std::string& what,
                          const std::string& expected) {
@@ -190,34 +165,25 @@ class StoredWeights {
                .advice = "the file is damaged or not a checkpoint of this model"});
 }
 
-void copy_bytes(std::span<const std::byte> data, std::span<const std::byte> target) {
-  LRA_CHECK_EQ(data.size(), target.size());
-  std::ranges::copy(data, const_cast<std::byte*>(target.data()));
+void copy_data(const TensorView& from, const at::Tensor& to) {
+  const at::Tensor real = as_real(to);
+  const at::Tensor host = at::empty(real.sizes(), real.options().device(at::kCPU));
+  LRA_CHECK_EQ(from.data.size(), host.nbytes());
+  std::ranges::copy(from.data, static_cast<std::byte*>(host.mutable_data_ptr()));
+  real.copy_(host);
 }
 
-// Puts the data of a file into a buffer that is not in the flat array.
-void copy_to_buffer(std::span<const std::byte> data, at::Tensor buffer) {
-  const at::Tensor stored = stored_buffer(buffer);
-  copy_bytes(data, bytes_of(stored, 0, stored.numel()));
-  buffer.copy_(buffer.is_complex() ? at::view_as_complex(stored) : stored);
-}
-
-// Copies the tensors prefix + name of `file` into `flat`.
-void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
-               const at::Tensor& flat, const std::string& prefix) {
-  const auto parts = parts_of(parameters, prefix);
-  for (const auto& part : parts) {
-    const TensorView* tensor = file.find(prefix + part.name);
-    if (!tensor) refuse(file, "tensor '" + prefix + part.name + "' is missing", "");
-    if (tensor->shape != part.shape || tensor->dtype != dtype_of(flat)) {
-      refuse(file, "tensor '" + tensor->name + "' has another shape or type", "");
+// Copies the tensors of `file` with these names, after all were found.
+void read_into(const SafetensorsFile& file, const NamedTensors& tensors) {
+  for (const auto& [name, tensor, group] : tensors) {
+    const TensorView* found = file.find(name);
+    if (!found) refuse(file, "tensor '" + name + "' is missing", "");
+    const at::Tensor real = as_real(tensor);
+    if (real.sizes() != found->shape || found->dtype != dtype_of(real)) {
+      refuse(file, "tensor '" + name + "' has another shape or type", "");
     }
   }
-  const at::Tensor host = flat.is_cpu() ? flat : at::empty_like(flat, at::kCPU);
-  for (const auto& part : parts) {
-    copy_bytes(file.find(prefix + part.name)->data, bytes_of(host, part.offset, part.count));
-  }
-  if (!flat.is_cpu()) flat.copy_(host);
+  for (const auto& [name, tensor, group] : tensors) copy_data(*file.find(name), tensor);
 }
 
 void check_count(const SafetensorsFile& file, size_t num_tensors) {
@@ -225,28 +191,12 @@ void check_count(const SafetensorsFile& file, size_t num_tensors) {
   refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
 }
 
-// Whether the file has the buffers that are not in the flat array, each in its shape and dtype.
-// Those of earlier versions have none.
-bool has_other_buffers(const SafetensorsFile& file, const FlatParameters& parameters) {
-  if (file.tensors().size() == parameters.saved_parts().size()) return false;
-  for (const auto& [name, tensor, group] : parameters.other_buffers()) {
-    const TensorView* found = file.find(name);
-    const at::Tensor stored = stored_buffer(tensor);
-    if (found && found->shape == stored.sizes() && found->dtype == dtype_of(stored)) continue;
-    refuse(file, "tensor '" + name + "' is missing or has another shape or type", "");
-  }
-  return true;
-}
-
-// Copies all that model.safetensors holds.
-void read_weights(const SafetensorsFile& file, FlatParameters& parameters) {
-  const auto others = parameters.other_buffers();
-  const bool has_others = has_other_buffers(file, parameters);
-  check_count(file, parameters.saved_parts().size() + (has_others ? others.size() : 0));
-  read_into(file, parameters, parameters.values, "");
-  for (size_t i = 0; has_others && i < others.size(); ++i) {
-    copy_to_buffer(file.find(others[i].name)->data, others[i].tensor);
-  }
+// Copies all that model.safetensors holds; files of earlier versions lack buffers of other dtypes.
+void read_weights(const SafetensorsFile& file, const FlatParameters& parameters) {
+  NamedTensors all = parameters.saved();
+  if (file.tensors().size() == parameters.num_flat()) all.resize(parameters.num_flat());
+  check_count(file, all.size());
+  read_into(file, all);
 }
 
 void refuse_file_of_others(const SafetensorsFile& file) {
@@ -350,14 +300,12 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   remove_unfinished();
   make_folder(partial);
   // Files do not depend on the device that wrote them, and can be read on any.
-  const StoredWeights weights(parameters);
-  const at::Tensor m = parameters.m.cpu(), v = parameters.v.cpu();
-  const std::string hash =
-      write_file(partial + "/model.safetensors", weights.views(), progress, runs_.front());
-  auto moments = views_of(parameters, m, "m.");
-  const auto second = views_of(parameters, v, "v.");
-  moments.insert(moments.end(), second.begin(), second.end());
-  write_file(partial + "/optimizer.safetensors", moments, progress, runs_.front());
+  std::vector<at::Tensor> kept;
+  const std::string hash = write_file(partial + "/model.safetensors",
+                                      views_of(parameters.saved(), kept), progress, runs_.front());
+  NamedTensors moments = moments_of(parameters, parameters.m, "m.");
+  std::ranges::move(moments_of(parameters, parameters.v, "v."), std::back_inserter(moments));
+  write_file(partial + "/optimizer.safetensors", views_of(moments, kept), progress, runs_.front());
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
@@ -457,8 +405,8 @@ TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) co
   check_count(moments, 2 * parameters.parts().size());
   const TrainProgress progress = load_weights_of(step, parameters);
   check_progress(moments, progress, step);
-  read_into(moments, parameters, parameters.m, "m.");
-  read_into(moments, parameters, parameters.v, "v.");
+  read_into(moments, moments_of(parameters, parameters.m, "m."));
+  read_into(moments, moments_of(parameters, parameters.v, "v."));
   return progress;
 }
 
@@ -491,11 +439,15 @@ LoadedWeights describe_weights(const std::string& path, std::span<const RunIdent
 namespace {
 
 // Training would continue from such weights, with a meaningless result.
-void refuse_useless(const SafetensorsFile& file, const at::Tensor& values) {
-  const bool is_finite = values.isfinite().all().item<bool>();
-  if (is_finite && values.any().item<bool>()) return;
-  refuse(file, is_finite ? "all weights are zero" : "a weight is NaN or infinite",
-         "trained weights");
+void refuse_useless(const SafetensorsFile& file, const NamedTensors& weights) {
+  bool is_zero = true;
+  for (const auto& [name, tensor, group] : weights) {
+    if (!tensor.isfinite().all().item<bool>()) {
+      refuse(file, "a weight is NaN or infinite", "trained weights");
+    }
+    is_zero = is_zero && !tensor.any().item<bool>();
+  }
+  if (is_zero) refuse(file, "all weights are zero", "trained weights");
 }
 
 void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, Dtype wanted) {
@@ -514,29 +466,19 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   const Metadata& metadata = file.metadata();
   if (metadata.contains(kHashKey)) (void)check_hash(file);
   MatchedWeights found{.run = find_identity(metadata, path)};
-  const at::Tensor host = parameters.values.cpu();
   std::set<std::string> taken;
-  const auto match = [&](const std::string& name, at::IntArrayRef shape,
-                         Dtype dtype) -> const TensorView* {
-    const TensorView* tensor = file.find(name);
-    if (!tensor || shape != tensor->shape) {
+  NamedTensors places, read;
+  for (const auto& [name, tensor, group] : parameters.saved()) {
+    const TensorView* stored = file.find(name);
+    const at::Tensor real = as_real(tensor);
+    if (!stored || real.sizes() != stored->shape) {
       found.fresh.push_back(name);
-      return nullptr;
+      continue;
     }
-    refuse_other_dtype(file, *tensor, dtype);
+    refuse_other_dtype(file, *stored, dtype_of(real));
     taken.insert(name);
-    return tensor;
-  };
-  for (const auto& part : parameters.saved_parts()) {
-    if (const TensorView* tensor = match(part.name, part.shape, dtype_of(host))) {
-      copy_bytes(tensor->data, bytes_of(host, part.offset, part.count));
-    }
-  }
-  std::vector<std::pair<const TensorView*, at::Tensor>> others;
-  for (const auto& [name, buffer, group] : parameters.other_buffers()) {
-    const at::Tensor stored = stored_buffer(buffer);
-    const TensorView* tensor = match(name, stored.sizes(), dtype_of(stored));
-    if (tensor) others.emplace_back(tensor, buffer);
+    places.push_back({name, real});
+    copy_data(*stored, read.emplace_back(name, at::empty_like(real)).tensor);
   }
   for (const TensorView& tensor : file.tensors()) {
     if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
@@ -544,14 +486,14 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   if (taken.empty()) {
     refuse(file, "none of its tensors fits the model", "tensors with the model's names and shapes");
   }
-  refuse_useless(file, host);
-  parameters.values.copy_(host);
-  for (const auto& [tensor, buffer] : others) copy_to_buffer(tensor->data, buffer);
+  refuse_useless(file, read);
+  for (size_t i = 0; i < places.size(); ++i) places[i].tensor.copy_(read[i].tensor);
   return found;
 }
 
 std::string weights_hash(const FlatParameters& parameters) {
-  return hash_of_data(StoredWeights(parameters).views());
+  std::vector<at::Tensor> kept;
+  return hash_of_data(views_of(parameters.saved(), kept));
 }
 
 }  // namespace lra::training

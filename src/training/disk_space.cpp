@@ -34,15 +34,11 @@ uint64_t bytes_below(const std::string& folder) {
 }  // namespace
 
 uint64_t checkpoint_bytes(const FlatParameters& parameters) {
-  uint64_t bytes = kFixedBytes;
-  for (const at::Tensor& flat : {parameters.values, parameters.m, parameters.v}) {
-    bytes += flat.nbytes();
-    for (const auto& part : parameters.saved_parts()) {
-      bytes += kEntryBytes + part.name.size() + 20 * part.shape.size();
-    }
-  }
-  for (const models::Parameter& buffer : parameters.other_buffers()) {
-    bytes += buffer.tensor.nbytes() + kEntryBytes + buffer.name.size() + 20 * buffer.tensor.dim();
+  constexpr uint64_t kCopies = 3;  // weights and two moments
+  uint64_t bytes = kFixedBytes + parameters.m.nbytes() + parameters.v.nbytes();
+  for (const auto& [name, tensor, group] : parameters.saved()) {
+    const auto dimensions = static_cast<uint64_t>(tensor.dim());
+    bytes += tensor.nbytes() + kCopies * (kEntryBytes + name.size() + 20 * dimensions);
   }
   return bytes;
 }

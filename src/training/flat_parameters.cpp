@@ -49,6 +49,12 @@ void FlatParameters::lay_out() {
   }
 }
 
+std::vector<models::Parameter> FlatParameters::saved() const {
+  std::vector<models::Parameter> all = tensors_;
+  all.insert(all.end(), other_buffers_.begin(), other_buffers_.end());
+  return all;
+}
+
 std::vector<at::Tensor> FlatParameters::state() const {
   std::vector<at::Tensor> all = {values, m, v};
   for (const models::Parameter& buffer : other_buffers_) all.push_back(buffer.tensor);

@@ -35,11 +35,11 @@ class FlatParameters {
     std::vector<int64_t> shape;
     int64_t offset, count;
   };
-  // The parameters; and with the buffers, all that a checkpoint holds of a model.
+  // The parameters.
   std::span<const Part> parts() const { return std::span(parts_).first(num_parameters_); }
-  std::span<const Part> saved_parts() const { return parts_; }
-  // Saved with these parts.
-  std::span<const models::Parameter> other_buffers() const { return other_buffers_; }
+  // All that a checkpoint holds of a model: num_flat() views of `values`, then other buffers.
+  std::vector<models::Parameter> saved() const;
+  size_t num_flat() const { return tensors_.size(); }
   // All that steps change: values, m and v (undefined for inference), other buffers.
   std::vector<at::Tensor> state() const;
   // Takes over the values and other buffers of the same model's `from`.
