@@ -120,7 +120,7 @@ def train(
     data: str | os.PathLike[str] | None = None, device: str = "cpu", threads: int | None = None,
     arguments: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None,
     init_from: Run | str | os.PathLike[str] | None = None, init_partial: bool = False,
-    resume: bool = False, quiet: bool = False,
+    accept: Sequence[str] = (), resume: bool = False, quiet: bool = False,
 ) -> Run:
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
 
@@ -132,7 +132,8 @@ def train(
     that it asks for;
     `settings` are those of --set ({"train.steps": 100}). `init_from` is a run, its folder or a
     model.safetensors whose weights the run begins with; with `init_partial`, tensors that have no
-    counterpart there are drawn. `resume` continues the run in `out` if there is one, with the same
+    counterpart there are drawn. `accept` names checks of the data whose warnings are accepted
+    (docs/checks.md). `resume` continues the run in `out` if there is one, with the same
     settings (as --go-on does). A separate process trains, so a script needs the guard `if __name__ ==
     "__main__":` around this call. If the run fails, raises Error with the program's message and
     exit code.
@@ -155,6 +156,7 @@ def train(
     start = init_from.folder if isinstance(init_from, Run) else init_from
     words += ["--init-from", str(start)] if start else []
     words += ["--init-partial"] if init_partial else []
+    words += ["--accept", ",".join(accept)] if accept else []
     words += ["--go-on"] if resume else []
     words += ["--set", "mixer.whole=true"] if model is not None else []
     for prefix, table in (("mixer.", arguments), ("", settings)):

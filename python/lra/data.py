@@ -36,8 +36,7 @@ class Task:
 
     `length` is the program's preset length; longer sequences are cut. `padded` is False for
     images, where every position is a pixel. `classes` counts labels, `vocabulary` token ids.
-    `channels` counts the float32 values at each position; 0: positions are tokens. `examples`
-    has the published sizes of the splits that a setting states.
+    `channels` counts the float32 values at each position; 0: positions are tokens.
     """
 
     name: str
@@ -47,18 +46,15 @@ class Task:
     towers: int = 1
     padded: bool = True
     channels: int = 0
-    examples: tuple[tuple[str, int], ...] = ()
 
 
 TASKS = {
     task.name: task
     for task in (
-        Task("listops", 2000, 17, 10, examples=(("train", 96000), ("val", 2000), ("test", 2000))),
-        Task("text", 1000, 257, 2, examples=(("train", 25000), ("test", 25000))),
-        Task("retrieval", 4000, 257, 2, towers=2,
-             examples=(("train", 147086), ("val", 18090), ("test", 17437))),
-        Task("image", 1024, 256, 10, padded=False,
-             examples=(("train", 45000), ("val", 5000), ("test", 10000))),
+        Task("listops", 2000, 17, 10),
+        Task("text", 1000, 257, 2),
+        Task("retrieval", 4000, 257, 2, towers=2),
+        Task("image", 1024, 256, 10, padded=False),
         Task("pathfinder", 32**2, 256, 2, padded=False),
         Task("pathfinder64", 64**2, 256, 2, padded=False),
         Task("pathx", 128**2, 256, 2, padded=False),
@@ -428,17 +424,19 @@ def make(
 
 def import_files(
     task: str, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str], *, settings: Sequence[str] = (),
+    out: str | os.PathLike[str], *, settings: Sequence[str] = (), accept: Sequence[str] = (),
 ) -> Path:
-    """Imports files, or one, into the new folder `out`. Raises Error.
+    """Imports files, or one, into the new folder `out`. Warns of what its checks find. Raises Error.
 
-    `settings` are those of --set: ["task.label=grade"].
+    `settings` are those of --set: ["task.label=grade"]. `accept` names checks whose warnings are
+    accepted (docs/checks.md): ["padding"].
     """
     several = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     words = ["data", "import", task, *(str(source) for source in several), "--out", str(out)]
     for setting in settings:
         words += ["--set", setting]
-    _program.run([*words, "--quiet"])
+    words += ["--accept", ",".join(accept)] if accept else []
+    _warn_of(json.loads(_program.run([*words, "--quiet", "--json"])), out)
     return Path(out)
 
 
@@ -455,10 +453,12 @@ def fetch(task: str, out: str | os.PathLike[str]) -> Path:
 
 
 def check(task: str, folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Returns verified facts about prepared data, and warns of doubts. Raises Error if one is wrong."""
+    """Returns verified facts about prepared data, and warns of what its checks find (docs/checks.md).
+
+    Raises Error if a fact is wrong.
+    """
     report = json.loads(_program.run(["data", "check", task, str(folder), "--json"]))
-    for doubt in report["doubts"]:
-        warnings.warn(f"{folder}: data in doubt: {doubt}", stacklevel=2)
+    _warn_of(report, folder)
     facts: list[dict[str, Any]] = report["facts"]
     return facts
 
@@ -473,8 +473,7 @@ def load(
     `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
     "custom", directly in `root`. Data that is not prepared yet is first imported or generated
     (prepare), which takes seconds (ListOps) to minutes (Path-X). With `verify` the program compares
-    every hash. Warns of the doubts that an import stored with the data and of sizes that are not the
-    task's. Text has no validation
+    every hash. Warns of what the checks of the import found (docs/checks.md). Text has no validation
     split: by default it is the test set, as in the paper; "heldout" takes a tenth of train. Raises
     Error.
     """
@@ -486,22 +485,17 @@ def load(
     found = Split(folder, split, length=length, stored=_stored_split(task, split, validation))
     if found.task.name != name:
         raise Error(f"{folder}: holds data of task {found.task.name!r}; expected {name!r}")
-    for doubt in [*(found.manifest.get("doubts") or ()), *_doubts_of_size(found)]:
-        warnings.warn(f"{folder}: data in doubt: {doubt}", stacklevel=2)
+    _warn_of(found.manifest, folder)
     if task == "text" and validation == "heldout" and split in ("train", "val"):
         found._indices = _heldout(len(found), split, validation_seed)
     return found
 
 
-def _doubts_of_size(found: Split) -> Iterator[str]:
-    """Of imported data; a hundredth may be missing, as in the archive of Pathfinder."""
-    if found.manifest["source"] != "imported":
-        return
-    for name, usual in found.task.examples:
-        shards = found.manifest["splits"].get(name, ())
-        count = sum(shard["num_examples"] for shard in shards)
-        if abs(count - usual) > usual / 100:
-            yield f"{count} {name} examples instead of {usual}: were all files there?"
+def _warn_of(told: dict[str, Any], folder: str | os.PathLike[str]) -> None:
+    """Of warnings that nobody accepted."""
+    for finding in told.get("data_checks") or ():
+        if finding["level"] == "warning" and not finding["accepted"]:
+            warnings.warn(f"{folder}: {finding['check']}: {finding['text']}", stacklevel=3)
 
 
 def _stored_split(task: str, split: str, validation: str) -> str:

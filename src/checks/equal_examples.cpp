@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "checks/equal_values.h"
 #include "data/first_seen.h"
 
 namespace lra::checks {
@@ -42,17 +41,12 @@ Hash128 sequence_hash(const Split& split, int64_t example, int64_t tower, Equali
   return hash128(std::as_bytes(std::span(tokens)));
 }
 
-// One hash per example over the sequences of every tower, in whatever order the towers are.
-std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers, Equality equality) {
+// One hash per example.
+std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
   std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      std::vector<Hash128> towers;
-      for (int64_t tower = 0; tower < num_towers; ++tower) {
-        towers.push_back(sequence_hash(split, i, tower, equality));
-      }
-      std::ranges::sort(towers);
-      hashes[static_cast<size_t>(i)] = hash128(std::as_bytes(std::span(towers)));
+      hashes[static_cast<size_t>(i)] = content_hash(split, i, num_towers, Equality::kTokens);
     }
   });
   return hashes;
@@ -60,14 +54,24 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers, Equa
 
 }  // namespace
 
-EqualExamples equal_examples(const Dataset& dataset, Equality equality) {
+Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers, Equality equality) {
+  std::vector<Hash128> towers;
+  for (int64_t tower = 0; tower < num_towers; ++tower) {
+    towers.push_back(sequence_hash(split, example, tower, equality));
+  }
+  if (num_towers == 1) return towers[0];
+  std::ranges::sort(towers);
+  return hash128(std::as_bytes(std::span(towers)));
+}
+
+EqualExamples equal_examples(const Dataset& dataset) {
   EqualExamples equal;
   FirstSeen seen;
   for (const char* name : {"train", "val", "test"}) {
     if (!dataset.has(name)) continue;
     const auto begin = static_cast<int64_t>(equal.first.size());
     const int64_t num_towers = dataset.manifest().num_towers;
-    for (const Hash128& hash : example_hashes(dataset.split(name), num_towers, equality)) {
+    for (const Hash128& hash : example_hashes(dataset.split(name), num_towers)) {
       const auto number = static_cast<int64_t>(equal.first.size());
       equal.first.push_back(seen.add(hash, number).value_or(number));
     }
@@ -76,11 +80,10 @@ EqualExamples equal_examples(const Dataset& dataset, Equality equality) {
   return equal;
 }
 
-int64_t count_equal(const ScaledSplit& split, const ScaledSplit& other, int64_t num_towers) {
-  if (split.scaling != other.scaling) return count_equal_values(split, other, num_towers);
-  auto known = example_hashes(other.split, num_towers, Equality::kTokens);
+int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {
+  auto known = example_hashes(other, num_towers);
   std::ranges::sort(known);
-  const auto hashes = example_hashes(split.split, num_towers, Equality::kTokens);
+  const auto hashes = example_hashes(split, num_towers);
   return std::ranges::count_if(
       hashes, [&](const Hash128& hash) { return std::ranges::binary_search(known, hash); });
 }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/hash.h"
 #include "data/dataset.h"
-#include "data/scaling.h"
 
 namespace lra::checks {
 
@@ -27,12 +27,14 @@ enum class Equality {
   kLetters
 };
 
-// Two examples are equal when the sequences of every tower are. Two texts in the other order
-// are the same pair: no task tells the towers apart. For kLetters, token_bytes must be 1.
-EqualExamples equal_examples(const Dataset& dataset, Equality equality = Equality::kTokens);
+// One hash over the sequences of an example. Two texts in the other order are the same pair: no
+// task tells the towers apart. For kLetters, token_bytes must be 1.
+Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers, Equality equality);
 
-// Number of examples of `split` that are equal to one of `other`, which may be of another dataset
-// and standardized otherwise.
-int64_t count_equal(const ScaledSplit& split, const ScaledSplit& other, int64_t num_towers);
+// Two examples are equal when the stored tokens of every tower are.
+EqualExamples equal_examples(const Dataset& dataset);
+
+// Number of examples of `split` that are equal to one of `other`, which may be of another dataset.
+int64_t count_equal(const Split& split, const Split& other, int64_t num_towers);
 
 }  // namespace lra::checks

@@ -77,8 +77,9 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
         fact.detail = "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
       }
     }
-    fact.in_doubt = fact.ok && known != published.end() && known->second != size;
-    if (fact.in_doubt) fact.detail = "not the published size (" + thousands(known->second) + ")";
+    if (fact.ok && known != published.end() && known->second != size) {
+      fact.detail = "not the published size (" + thousands(known->second) + ")";
+    }
     facts.push_back(std::move(fact));
   }
 }

@@ -15,8 +15,7 @@ namespace lra::checks {
 struct Fact {
   std::string name, value;
   bool ok = true;
-  std::string detail;     // "train example 17: label is 3, the expression evaluates to 5"
-  bool in_doubt = false;  // ok for data that is meant to be so
+  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
 };
 
 // "examples of train: 25,000"; not ok when `expected` names another count for the split. Imported

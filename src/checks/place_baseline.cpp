@@ -64,11 +64,11 @@ struct Rule {
 };
 
 // Edges between all different words, or between equal shares of them if they are many.
-std::vector<int32_t> edges_of(const Split& train, Place place) {
+std::vector<int32_t> edges_of(const std::vector<std::optional<int32_t>>& found) {
   constexpr size_t kWordsPerRange = 20;
   std::vector<int32_t> words;
-  for (int64_t i = 0; i < train.size(); ++i) {
-    if (const auto word = word_at(train, i, place)) words.push_back(*word);
+  for (const auto& word : found) {
+    if (word) words.push_back(*word);
   }
   std::ranges::sort(words);
   std::vector<int32_t> different = words;
@@ -86,13 +86,18 @@ std::vector<int32_t> edges_of(const Split& train, Place place) {
 
 Rule learn(const Split& train, Place place, int64_t num_classes) {
   const bool is_byte = train.token_bytes() == 1;
+  // Read once: those of one place are far apart in memory.
+  std::vector<std::optional<int32_t>> words(static_cast<size_t>(train.size()));
+  for (size_t i = 0; i < words.size(); ++i) {
+    words[i] = word_at(train, static_cast<int64_t>(i), place);
+  }
   Rule rule;
-  if (!is_byte) rule.edges = edges_of(train, place);
+  if (!is_byte) rule.edges = edges_of(words);
   std::vector<int64_t> counts(kNumSymbols * static_cast<size_t>(num_classes));
   for (int64_t i = 0; i < train.size(); ++i) {
     const int32_t label = train.label(i);
     if (label >= num_classes) continue;
-    const size_t symbol = rule.symbol(word_at(train, i, place), is_byte);
+    const size_t symbol = rule.symbol(words[static_cast<size_t>(i)], is_byte);
     ++counts[symbol * static_cast<size_t>(num_classes) + static_cast<size_t>(label)];
   }
   for (size_t symbol = 0; symbol < kNumSymbols; ++symbol) {

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/text_format.h"
 
 namespace lra::checks {
 namespace {
@@ -15,12 +16,6 @@ std::vector<Split> splits_of(const Dataset& dataset, bool of_test) {
     if ((name == "test") == of_test) splits.push_back(dataset.split(name));
   }
   return splits;
-}
-
-int64_t num_examples(const std::vector<Split>& splits) {
-  int64_t count = 0;
-  for (const Split& split : splits) count += split.size();
-  return count;
 }
 
 void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
@@ -39,6 +34,18 @@ void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
 
 }  // namespace
 
+SplitCounts counts_of(const Dataset& dataset) {
+  SplitCounts counts;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    (name == "test" ? counts.test : counts.train) += dataset.split(name).size();
+  }
+  return counts;
+}
+
+std::string text_of(const SplitCounts& counts) {
+  return thousands(counts.train) + " + " + thousands(counts.test);
+}
+
 std::string hash_of_examples(const Dataset& dataset) {
   Hasher all;
   for (const bool of_test : {false, true}) {
@@ -49,19 +56,6 @@ std::string hash_of_examples(const Dataset& dataset) {
     all.append("\n");
   }
   return to_hex(all.digest());
-}
-
-std::vector<std::string> doubts_of_published(const Dataset& dataset,
-                                             const PublishedData& published) {
-  if (num_examples(splits_of(dataset, false)) != published.num_train ||
-      num_examples(splits_of(dataset, true)) != published.num_test) {
-    return {};
-  }
-  const std::string hash = hash_of_examples(dataset);
-  if (hash == published.examples) return {};
-  return {"not the published data, though of its size: the hash of the examples is " + hash +
-          " instead of " + std::string(published.examples) +
-          ": were labels, splits or contents changed?"};
 }
 
 }  // namespace lra::checks

@@ -8,10 +8,6 @@
 namespace lra::checks {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 using Examples = std::vector<std::pair<int32_t, std::string>>;
 
 class PublishedDataTest : public ::testing::Test {
@@ -51,18 +47,6 @@ TEST_F(PublishedDataTest, TheHashSeesLabelsContentsAndTheTest) {
         std::pair(Examples{{0, "a"}, {1, "e"}}, Examples{{0, "d"}, {1, "b"}})}) {  // and mixed
     EXPECT_NE(hash_of_examples(data({{"train", train}, {"test", test}})), hash);
   }
-}
-
-TEST_F(PublishedDataTest, OtherExamplesOfThePublishedSizeAreDoubted) {
-  const Dataset published = data({{"train", {{0, "a"}, {1, "b"}}}, {"test", {{0, "d"}}}});
-  const std::string hash = hash_of_examples(published);
-  const PublishedData known{.num_train = 2, .num_test = 1, .examples = hash};
-  EXPECT_THAT(doubts_of_published(published, known), IsEmpty());
-  const Dataset flipped = data({{"train", {{1, "a"}, {1, "b"}}}, {"test", {{0, "d"}}}});
-  EXPECT_THAT(doubts_of_published(flipped, known),
-              ElementsAre(HasSubstr("not the published data")));
-  const Dataset part = data({{"train", {{1, "b"}}}, {"test", {{0, "d"}}}});
-  EXPECT_THAT(doubts_of_published(part, known), IsEmpty()) << "its size is a doubt of its own";
 }
 
 }  // namespace

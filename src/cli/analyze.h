@@ -26,8 +26,6 @@ struct AnalyzeArguments {
 // is the data that was read as the run's, if any.
 AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
                            const CommonOptions& common, const Dataset* dataset = nullptr);
-// Adds doubts about data that was read.
-void add_doubts(const std::vector<std::string>& doubts, AnalysisRecord& record);
 Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                       const AnalyzeArguments& a);
 

@@ -3,12 +3,10 @@
 #include "cli/analyze.h"
 #include "data/drawn_examples.h"
 #include "tasks/all.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/evaluate.h"
-#include "training/new_record.h"
-#include "training/run_warnings.h"
 
 namespace lra::cli {
 namespace {
@@ -165,11 +163,10 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
     if (!inputs.add("positions", positions, split, adaptation)) return {};
   }
   AnalysisRecord record = analysis_of(run, "transfer", common);
-  std::vector<std::string> doubts = tasks::data_doubts(to.task_spec(), *task, root, dataset);
-  const std::string size = training::size_doubt(to.task_settings, dataset.manifest().source,
-                                                training::sizes_of(dataset));
-  if (!size.empty()) doubts.push_back(size);
-  add_doubts(doubts, record);
+  for (CheckFinding& finding : tasks::checks_of(*task, dataset)) {
+    if (!record.data_checks) record.data_checks.emplace();
+    record.data_checks->push_back(std::move(finding));
+  }
   record.split = a.split;
   record.num_examples = examples_of(inputs.scores);
   record.transfer = {.task = to.task,

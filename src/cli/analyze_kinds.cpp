@@ -14,6 +14,7 @@
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "io/safetensors.h"
+#include "tasks/data_checks.h"
 #include "training/batches.h"
 #include "training/loaded_run.h"
 #include "training/stored_run.h"
@@ -33,6 +34,7 @@ AnalysisRecord about(const RunRecord& run, const std::string& kind, const Common
   record.step = run.steps;
   record.provenance = program_provenance(common);
   add_warnings_of(run, record);
+  record.data_checks = run.data_checks;
   return record;
 }
 
@@ -55,12 +57,6 @@ void state_attention_choices(AnalysisRecord& record) {
 
 }  // namespace
 
-void add_doubts(const std::vector<std::string>& doubts, AnalysisRecord& record) {
-  if (doubts.empty()) return;
-  if (!record.warnings) record.warnings.emplace();
-  for (const std::string& doubt : doubts) record.warnings->push_back(kDataDoubt + doubt);
-}
-
 AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
                            const CommonOptions& common, const Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
@@ -72,7 +68,7 @@ AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
   }
   if (dataset && dataset->hash() != run.stored.record.data_hash) {
     record.other_data = dataset->hash();
-    add_doubts(tasks::doubts_of_contents(*run.task, *dataset), record);
+    record.data_checks = tasks::checks_of(*run.task, *dataset);
   }
   record.step = run.weights.progress.step;
   return record;

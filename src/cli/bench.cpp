@@ -9,6 +9,7 @@
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "checks/check_table.h"
 #include "cli/bench_records.h"
 #include "cli/child_process.h"
 #include "data/files.h"
@@ -16,7 +17,7 @@
 #include "io/progress.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/presets.h"
 
@@ -193,7 +194,7 @@ void refuse_lengths_without_examples(const BenchArguments& a, const training::Ru
 }
 
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
-// and the data, about which it notes doubts.
+// and the data, with what its checks find.
 void check_folders(BenchArguments& a, const Program& program) {
   if (!a.out.empty()) {
     make_folder(a.out);
@@ -206,9 +207,9 @@ void check_folders(BenchArguments& a, const Program& program) {
   const auto task = config.make_task();
   const auto dataset = tasks::prepare_data(config.task_spec(), *task, *a.data, true);
   if (a.real_batch) refuse_lengths_without_examples(a, config, task->split(dataset, "train"));
-  for (const std::string& doubt : tasks::data_doubts(config.task_spec(), *task, *a.data, dataset)) {
-    a.doubts.push_back(kDataDoubt + doubt);
-    print_message(printable(a.doubts.back()));
+  a.findings = tasks::checks_of(*task, dataset);
+  for (const CheckFinding& finding : a.findings) {
+    print_message(printable(checks::text_of(finding)));
   }
 }
 

@@ -40,7 +40,7 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
                                          training::edited_presets(config.task, config.model));
   record.kind = "bench";
   record.status = RunStatus::kDone;
-  if (!a.doubts.empty()) record.warnings = a.doubts;
+  if (!a.findings.empty()) record.data_checks = a.findings;
   return record;
 }
 

@@ -20,9 +20,9 @@ struct BenchArguments {
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
   bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
-  double wait_quiet = 0;            // seconds
-  std::string busy;                 // what other programs did when the measurements began
-  std::vector<std::string> doubts;  // why the data may not be what was meant
+  double wait_quiet = 0;               // seconds
+  std::string busy;                    // what other programs did when the measurements began
+  std::vector<CheckFinding> findings;  // about the data
 };
 
 // Whether --lengths may choose another length than the task's own.

@@ -38,6 +38,12 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
 
+// "--accept NAME[,NAME]": checks whose warnings about data are accepted.
+CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted);
+
+// Findings of the checks of data, as JSON for --json.
+Json findings_json(const std::vector<CheckFinding>& findings);
+
 // "--checkpoint" and "--foreign-weights".
 void add_weights(CLI::App& command, training::WeightsChoice& weights);
 

@@ -1,4 +1,5 @@
 // lra data: make, prepare, import, fetch, check, show, export.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -17,19 +18,16 @@
 #include "io/progress.h"
 #include "io/toml.h"
 #include "tasks/all.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "tasks/split_checks.h"
 #include "training/data_root.h"
-#include "training/new_record.h"
-#include "training/run_warnings.h"
 
 namespace lra::cli {
 namespace {
 
 struct DataArguments {
   std::string task, root, folder, out, png, split = "train";
-  std::vector<std::string> sources, sets, urls;
+  std::vector<std::string> sources, sets, urls, accept;
   std::string sha256;
   double timeout_s = 30;
   uint64_t seed = 0;
@@ -64,27 +62,27 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
   return tasks::find_task(a.task).make(task_settings(a, data));
 }
 
-// Doubts about imported data, as a run on it has them.
-std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::Task& task,
-                                          const Dataset& dataset) {
-  if (dataset.manifest().source != "imported") return {};
-  std::vector<std::string> doubts =
-      tasks::doubts_with_baselines(task, dataset, task.baselines(dataset));
-  const ConfigTable settings = task_settings(a, dataset.folder());
-  const std::string size = training::size_doubt(settings, "imported", training::sizes_of(dataset));
-  if (!size.empty()) doubts.push_back(size);
-  return doubts;
+// One line each, and how a warning is accepted.
+std::string findings_text(const std::vector<CheckFinding>& findings) {
+  std::string text;
+  for (const CheckFinding& finding : findings) {
+    text += "  " + printable(checks::text_of(finding)) + "\n";
+  }
+  if (std::ranges::any_of(findings, marks_results)) {
+    text +=
+        "  results on data with warnings are marked; docs/checks.md explains them, and --accept "
+        "NAME accepts one\n";
+  }
+  return text;
 }
 
 void report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
                     const Dataset& dataset) {
-  const std::vector<std::string> doubts = doubts_of_import(a, task, dataset);
+  const std::vector<CheckFinding> findings = tasks::checks_of(task, dataset);
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
-  // Notes that are doubts are among these.
-  std::vector<std::string> notes = dataset.manifest().notes;
-  std::erase_if(notes, [](const auto& note) { return note.starts_with(tasks::kDoubtNote); });
+  const std::vector<std::string>& notes = dataset.manifest().notes;
   const std::vector<checks::Fact> facts = task.reading(dataset);
   Json reading = Json::array();
   for (const checks::Fact& fact : facts) reading.push_back({fact.name, fact.value});
@@ -95,7 +93,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
                 {"splits", splits},
                 {"notes", notes.size()},
                 {"reading", reading},
-                {"doubts", doubts}});
+                {"data_checks", findings_json(findings)}});
     return;
   }
   std::printf("prepared %s in %s\n", a.task.c_str(), dataset.folder().c_str());
@@ -109,7 +107,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   if (!notes.empty()) {
     std::printf("  notes  %zu, the first: %s\n", notes.size(), printable(notes.front()).c_str());
   }
-  for (const std::string& doubt : doubts) std::printf("  in doubt: %s\n", printable(doubt).c_str());
+  std::printf("%s", findings_text(findings).c_str());
 }
 
 void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
@@ -171,7 +169,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                 .unit = "ex",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  tasks::import_data(*task, sources, a.out, bar);
+  tasks::import_data(*task, sources, a.out, bar, a.accept);
   bar.finish();
   report_written(program, a, *make_task(a, a.out));
   return ExitCode::kDone;
@@ -226,8 +224,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
   const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   auto facts = task->check(dataset);
-  const std::vector<checks::Baseline> baselines = task->baselines(dataset);
-  for (const checks::Baseline& baseline : baselines) {
+  for (const checks::Baseline& baseline : tasks::baselines_of(*task, dataset)) {
     facts.push_back({.name = "baseline: " + baseline.name,
                      .value = percent(baseline.accuracy),
                      .ok = true,
@@ -245,18 +242,15 @@ ExitCode check(const Program& program, const DataArguments& a) {
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();
-  std::vector<std::string> doubts = tasks::doubts_with_baselines(*task, dataset, baselines);
-  for (const checks::Fact& fact : facts) {
-    if (fact.in_doubt) doubts.push_back(fact.name + " " + fact.value + ": " + fact.detail);
-  }
+  const std::vector<CheckFinding> findings = tasks::checks_of(*task, dataset);
   if (program.common.json) {
     print_json({{"task", a.task},
                 {"folder", a.folder},
                 {"ok", all_ok},
                 {"facts", rows},
-                {"doubts", doubts}});
+                {"data_checks", findings_json(findings)}});
   } else {
-    for (const std::string& doubt : doubts) wrong += "IN DOUBT: " + printable(doubt) + "\n";
+    wrong += findings_text(findings);
     std::printf("%s\n%s", table.text().c_str(), wrong.empty() ? "all in order\n" : wrong.c_str());
   }
   return all_ok ? ExitCode::kDone : ExitCode::kUserError;
@@ -394,6 +388,7 @@ void add_data(CLI::App& app, Program& program) {
           ".npz (lra help custom)")
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
+  add_accept_option(*import_command, a->accept);
 
   auto* fetch_command = add_verb(*data, program, a, "fetch",
                                  "download the official files (resuming an earlier download), "

@@ -5,8 +5,9 @@
 
 #include "base/counted.h"
 #include "base/text_format.h"
+#include "checks/check_table.h"
 #include "cli/command.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/loaded_run.h"
@@ -24,51 +25,29 @@ struct EvalArguments {
 // Names data or weights that are not the run's own; empty if all are.
 struct Foreign {
   std::string weights, data;
-  int64_t num_cut = 0;              // examples of other data that are longer than the model reads
-  std::vector<std::string> doubts;  // why the data may not be what it seems
+  int64_t num_cut = 0;  // examples of other data that are longer than the model reads
+  std::vector<CheckFinding> findings = {};  // about the data
 };
 
-// Counts examples that the run was trained on, if its own data is at hand.
-std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
-                                                  const training::LoadedRun& run,
-                                                  const ScaledSplit& split) {
+// Examples of other data that the run was trained on, if its own data is at hand.
+void add_known_examples(const EvalArguments& a, const training::LoadedRun& run,
+                        const Dataset& dataset, std::vector<CheckFinding>& findings) {
+  const ScaledSplit split{run.task->split(dataset, a.split), scaling_of(dataset)};
   const int64_t known =
       training::count_trained_on(training::RunFolder{a.run}, run.stored.record, split).value_or(0);
-  if (known == 0) return {};
-  return {thousands(known) + " of the " + thousands(split.split.size()) +
-          " examples are among those that the run was trained on"};
-}
-
-// Doubts about other data than the run's, as an import has them.
-std::vector<std::string> doubts_of_other(const EvalArguments& a, const training::LoadedRun& run,
-                                         const Dataset& dataset) {
-  std::vector<std::string> doubts;
-  if (dataset.manifest().source == "imported") {
-    doubts = tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
-  }
-  const ScaledSplit split{run.task->split(dataset, a.split), scaling_of(dataset)};
-  std::ranges::move(doubts_of_known_examples(a, run, split), std::back_inserter(doubts));
-  return doubts;
-}
-
-// Labels of other data may be numbered in another way.
-void doubt_what_chance_exceeds(const training::LoadedRun& run, const Evaluation& found,
-                               Foreign& foreign) {
-  const int64_t num_classes = run.task->shape().num_classes;
-  if (foreign.data.empty() ||
-      !tasks::is_below_chance(found.accuracy, num_classes, found.num_examples)) {
-    return;
-  }
-  foreign.doubts.push_back(percent(found.accuracy) +
-                           " is less than chance gives: do the labels of these data mean what "
-                           "those of the run's data mean?");
+  if (known == 0) return;
+  findings.push_back({.check = "copies",
+                      .split = a.split,
+                      .text = thousands(known) + " of the " + thousands(split.split.size()) +
+                              " examples are among those that the run was trained on"});
 }
 
 Foreign foreign_of(const EvalArguments& a, const training::LoadedRun& run, const Dataset& dataset) {
-  Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
-  foreign.doubts = data_doubts_of(run.stored.record);
+  Foreign foreign{.weights = run.foreign_weights(), .data = ""};
+  foreign.findings = run.stored.record.data_checks.value_or(foreign.findings);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
-  foreign.doubts = doubts_of_other(a, run, dataset);
+  foreign.findings = tasks::checks_of(*run.task, dataset);
+  add_known_examples(a, run, dataset, foreign.findings);
   foreign.data = dataset.hash();
   foreign.num_cut = training::count_longer(run.task->split(dataset, a.split), run.task->shape());
   return foreign;
@@ -152,8 +131,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   if (const std::string changed = loaded.changed_code(); !changed.empty()) {
     std::printf("warning: %s\n", printable(changed).c_str());
   }
-  for (const std::string& doubt : foreign.doubts) {
-    std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
+  for (const CheckFinding& finding : foreign.findings) {
+    std::printf("%s\n", printable(checks::text_of(finding)).c_str());
   }
   if (result.confusion.empty()) return;
   std::printf("%s", confusion_text(result.confusion, label_names).c_str());
@@ -165,8 +144,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
-  Foreign foreign = foreign_of(a, run, dataset);
-  doubt_what_chance_exceeds(run, result.summary, foreign);
+  const Foreign foreign = foreign_of(a, run, dataset);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   const std::vector<std::string> label_names = run.task->label_names(dataset);
   if (program.common.json) {
@@ -181,7 +159,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"changed_code", json_or_null(run.changed_code())},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
-                {"data_doubts", foreign.doubts},
+                {"data_checks", findings_json(foreign.findings)},
                 {"split", a.split},
                 {"checkpoint", run.checkpoint},
                 {"step", result.summary.step},

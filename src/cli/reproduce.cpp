@@ -234,6 +234,14 @@ ExitCode report(const Program& program, const RunRecord& recorded, const RunReco
   return is_equal ? ExitCode::kDone : ExitCode::kUserError;
 }
 
+std::vector<std::string> accepted_checks(const RunRecord& record) {
+  std::vector<std::string> names;
+  for (const CheckFinding& finding : record.data_checks.value_or(std::vector<CheckFinding>{})) {
+    if (finding.accepted) names.push_back(finding.check);
+  }
+  return names;
+}
+
 ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const std::string file = record_file(a.record);
   const RunRecord recorded = read_consistent_record(file);
@@ -250,6 +258,7 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
                              .device = program.common.device,
                              .resume = false,
                              .init_from = initial_weights(recorded, file),
+                             .accept = accepted_checks(recorded),
                              .quiet = program.common.quiet,
                              .provenance = program_provenance(program.common),
                              .time_ends_after = time_ends_after(recorded, config),

@@ -203,6 +203,7 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         cell.task = task;
         cell.model = model;
         cell.seed = static_cast<uint64_t>(seed);
+        cell.accept = suite.accept;
         cell.folder = out + "/" + cell.run_name();
         names.push_back(cell.run_name());
         if (!only.empty() && only != names.back()) continue;

@@ -35,6 +35,7 @@ std::string to_string(CellState state);
 struct Cell {
   std::string task, model, folder;
   uint64_t seed = 0;
+  std::vector<std::string> accept;  // checks of the data whose warnings are accepted
   training::RunConfig config;
   CellState state = CellState::kWaiting;
   RunRecord record;                         // as it was last read, where there is one

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "checks/check_table.h"
 #include "io/input_file.h"
 #include "io/toml.h"
 #include "mixers/all.h"
@@ -71,8 +72,8 @@ void refuse_unknown_keys(const ConfigTable& table, const std::vector<std::string
 }
 
 std::vector<std::string> keys_of(const Suite& suite) {
-  std::vector<std::string> keys = {"name",   "tasks", "models", "seeds",
-                                   "preset", "set",   "bench",  "leave_out"};
+  std::vector<std::string> keys = {"name", "tasks", "models",    "seeds", "preset",
+                                   "set",  "bench", "leave_out", "accept"};
   keys.insert(keys.end(), suite.tasks.begin(), suite.tasks.end());
   keys.insert(keys.end(), suite.models.begin(), suite.models.end());
   return keys;
@@ -156,6 +157,8 @@ Suite read_suite(const std::string& file) {
   suite.seeds = take_list<int64_t>(table, "seeds", file);
   refuse_negative_seeds(suite.seeds, file);
   refuse_unknown_keys(table, keys_of(suite));
+  if (table.find("accept")) suite.accept = take_list<std::string>(table, "accept", file);
+  checks::refuse_unknown_checks(suite.accept);
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);

@@ -43,6 +43,7 @@ struct LeftOut {
 struct Suite {
   SuiteSettings settings;
   std::vector<std::string> tasks, models;
+  std::vector<std::string> accept;  // checks of the data whose warnings are accepted
   std::vector<int64_t> seeds;
   ConfigTable common;  // [set]: for every run
   // [listops.train], [local.mixer] and the like; a model's override its task's.

@@ -90,6 +90,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
     ConfigTable settings = cell.config.to_table();
     settings.erase("run");
     append_sets(settings, "", words);
+    for (const std::string& check : cell.accept) words.insert(words.end(), {"--accept", check});
   } else {
     words.insert(words.end(), {"--resume", cell.folder});
   }

@@ -12,6 +12,7 @@
 #include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "checks/check_table.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -41,6 +42,7 @@ struct TrainArguments {
   bool go_on = false;
   std::string init_from;
   bool init_partial = false;
+  std::vector<std::string> accept;
 };
 
 ExitCode exit_code(RunStatus status) {
@@ -56,11 +58,12 @@ ExitCode exit_code(RunStatus status) {
   }
 }
 
-// A size that the settings ask for; one that they do not is a warning of the run.
-std::string asked_size(const RunRecord& r, const training::RunConfig& config) {
+// Data of another size than the preset's, and whether the settings ask for it.
+std::string size_of_data(const RunRecord& r, const training::RunConfig& config) {
   if (!r.data_examples) return "";
-  if (!training::size_unlike_task(config.task_settings, *r.data_examples).empty()) return "";
-  return training::size_unlike_preset(config, *r.data_examples);
+  const std::string size = training::size_unlike_preset(config, *r.data_examples);
+  const bool is_asked = training::size_unlike_task(config.task_settings, *r.data_examples).empty();
+  return size.empty() || !is_asked ? size : size + ", as the settings request";
 }
 
 // The validation of the weights that were tested, else the last one.
@@ -117,10 +120,12 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
   }
   if (r.data_source == "generated")
     std::printf("  data           generated, not read from official files\n");
-  if (const std::string size = asked_size(r, config); !size.empty())
-    std::printf("  size           %s, as the settings request\n", size.c_str());
+  if (const std::string size = size_of_data(r, config); !size.empty())
+    std::printf("  size           %s\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
+  for (const CheckFinding& finding : r.data_checks.value_or(std::vector<CheckFinding>()))
+    std::printf("  data           %s\n", printable(checks::text_of(finding)).c_str());
   print_results(r);
   std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
@@ -318,6 +323,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
        .change = wanted.change,
        .init_from = resume || a.init_from.empty() ? "" : weights_file(a.init_from),
        .init_partial = a.init_partial,
+       .accept = a.accept,
        .quiet = program.common.quiet,
        .memory_limit = a.memory_limit,
        .provenance = program_provenance(program.common),
@@ -389,6 +395,7 @@ void add_train(CLI::App& app, Program& program) {
                  "with --init-from: initialize at random the tensors that have no counterpart of "
                  "the same shape")
       ->needs(init_from);
+  add_accept_option(*command, a->accept)->excludes(resume);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, data order and dropout (default 0)")
       ->check(seed_range());

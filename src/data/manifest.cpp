@@ -10,7 +10,7 @@
 namespace lra {
 namespace {
 
-constexpr int kSchemaWithoutDoubts = 2;
+constexpr int kSchemaWithoutChecks = 2, kSchemaWithDoubts = 3;
 
 // Looking a field up is linear in their number; a manifest has some ten of each kind.
 constexpr JsonLimits kLimits = {.max_bytes = 64 << 20, .max_depth = 8, .max_keys = 1000};
@@ -82,6 +82,60 @@ void parse_side_files(JsonFields fields, Manifest& manifest) {
   }
 }
 
+Json finding_json(const CheckFinding& finding) {
+  return {{"check", finding.check},
+          {"level", finding.level == CheckLevel::kNote ? "note" : "warning"},
+          {"split", finding.split},
+          {"text", finding.text},
+          {"accepted", finding.accepted}};
+}
+
+CheckFinding parse_finding(JsonFields fields) {
+  const auto level = fields.get<std::string>("level");
+  if (level != "note" && level != "warning") {
+    fields.fail("level", "is '" + level + "'", "note or warning");
+  }
+  CheckFinding finding{.check = fields.get<std::string>("check"),
+                       .level = level == "note" ? CheckLevel::kNote : CheckLevel::kWarning,
+                       .split = fields.get<std::string>("split"),
+                       .text = fields.get<std::string>("text"),
+                       .accepted = fields.get<bool>("accepted")};
+  fields.finish();
+  return finding;
+}
+
+Json baselines_json(const StoredBaselines& baselines) {
+  Json accuracies = Json::object();
+  for (const auto& [name, accuracy] : baselines.accuracies) accuracies[name] = accuracy;
+  return {{"length", baselines.length},
+          {"num_train", baselines.num_train},
+          {"num_test", baselines.num_test},
+          {"accuracies", std::move(accuracies)}};
+}
+
+StoredBaselines parse_baselines(JsonFields fields) {
+  StoredBaselines baselines{.length = count_of(fields, "length"),
+                            .num_train = count_of(fields, "num_train"),
+                            .num_test = count_of(fields, "num_test")};
+  JsonFields accuracies = fields.object("accuracies");
+  for (const auto& [name, unused] : accuracies.json().items()) {
+    baselines.accuracies.emplace_back(name, accuracies.get<double>(name.c_str()));
+  }
+  fields.finish();
+  return baselines;
+}
+
+// Settings and notes can hold anything, so only the hash detects a flipped bit in them.
+void refuse_damaged(Json json, std::string_view text, const std::string& name) {
+  const std::string whole = json_text(json, 2) + "\n";
+  const Json hash = json.at("xxh3");
+  json.erase("xxh3");
+  if (text == whole && hash == to_hex(hash128(json_text(json, 2)))) return;
+  throw Error({.where = name,
+               .what = "is not as it was written: its content does not match its hash",
+               .advice = "the file is damaged or was edited: prepare the dataset again"});
+}
+
 }  // namespace
 
 bool is_plain_file_name(std::string_view name) {
@@ -95,7 +149,7 @@ bool is_plain_file_name(std::string_view name) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json;
-  json["schema"] = manifest.doubts ? kManifestSchema : kSchemaWithoutDoubts;
+  json["schema"] = manifest.data_checks ? kManifestSchema : kSchemaWithoutChecks;
   json["task"] = manifest.task;
   json["task_version"] = manifest.task_version;
   json["source"] = manifest.source;
@@ -121,7 +175,11 @@ std::string manifest_text(const Manifest& manifest) {
     json["side_files"][file] = {{"num_bytes", info.num_bytes}, {"xxh3", info.xxh3}};
   }
   json["notes"] = manifest.notes;
-  if (manifest.doubts) json["doubts"] = *manifest.doubts;
+  if (manifest.data_checks) {
+    Json& list = json["data_checks"] = Json::array();
+    for (const CheckFinding& finding : *manifest.data_checks) list.push_back(finding_json(finding));
+    json["baselines"] = baselines_json(manifest.baselines.value_or(StoredBaselines{}));
+  }
   json["xxh3"] = to_hex(hash128(json_text(json, 2)));
   return json_text(json, 2) + "\n";
 }
@@ -134,7 +192,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   if (schema > kManifestSchema) {
     refuse_newer(name, "schema", static_cast<uint64_t>(schema), kManifestSchema);
   }
-  if (schema < kSchemaWithoutDoubts) {
+  if (schema < kSchemaWithoutChecks) {
     fields.fail("schema", "is " + std::to_string(schema), std::to_string(kManifestSchema));
   }
   manifest.task = fields.get<std::string>("task");
@@ -158,17 +216,19 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   parse_splits(fields.object("splits"), name, manifest);
   parse_side_files(fields.object("side_files"), manifest);
   manifest.notes = fields.get<std::vector<std::string>>("notes");
-  if (schema > kSchemaWithoutDoubts) {
-    manifest.doubts = fields.get<std::vector<std::string>>("doubts");
+  if (schema == kSchemaWithDoubts) (void)fields.get<std::vector<std::string>>("doubts");
+  if (schema == kManifestSchema) {
+    const Json& list = fields.array("data_checks");
+    manifest.data_checks.emplace();
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string section = fields.path_of("data_checks") + "[" + std::to_string(i) + "]";
+      manifest.data_checks->push_back(parse_finding(JsonFields(list[i], name, section)));
+    }
+    manifest.baselines = parse_baselines(fields.object("baselines"));
   }
   hash_of(fields);
   fields.finish();
-  // Settings and notes can hold anything, so only the hash detects a flipped bit in them.
-  if (text != manifest_text(manifest)) {
-    throw Error({.where = name,
-                 .what = "is not as it was written: its content does not match its hash",
-                 .advice = "the file is damaged or was edited: prepare the dataset again"});
-  }
+  refuse_damaged(json, text, name);
   return manifest;
 }
 

@@ -6,11 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "base/check_finding.h"
 
 namespace lra {
 
-inline constexpr int kManifestSchema = 3;
+inline constexpr int kManifestSchema = 4;
 inline constexpr int64_t kMaxTokenWords = 4096;  // channels of a position
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
@@ -27,6 +30,13 @@ struct SideFileInfo {
   std::string xxh3;
 };
 
+// Accuracies of trivial classifiers on the test split, from 0 to 1, in the task's order.
+struct StoredBaselines {
+  // Settings that they depend on: the length that the task read, and the examples of its splits.
+  int64_t length = 0, num_train = 0, num_test = 0;
+  std::vector<std::pair<std::string, double>> accuracies = {};
+};
+
 struct Manifest {
   std::string task;
   int64_t task_version = 0;
@@ -39,17 +49,19 @@ struct Manifest {
   std::map<std::string, std::vector<ShardInfo>> splits;  // "train", "val", "test"
   std::map<std::string, SideFileInfo> side_files;        // by file name
   std::vector<std::string> notes;  // "sample 17 of train drawn again once: duplicate"
-  // Reasons to doubt that imported examples are what they seem (split_checks.h). Absent while they
-  // are not judged: in manifests of schema 2, and of generated data.
-  std::optional<std::vector<std::string>> doubts = {};
+  // What the checks of imported data found (checks/check_table.h), and its baselines. Absent in
+  // manifests before schema 4, whose data is checked when it is used, and of generated data. The
+  // doubts that schema 3 had in their place are left out.
+  std::optional<std::vector<CheckFinding>> data_checks = {};
+  std::optional<StoredBaselines> baselines = {};
 };
 
 // JSON that ends with its own XXH3-128, over the text without that field.
 std::string manifest_text(const Manifest& manifest);
 
 // Strict: unknown, missing or ill-typed fields, names that are not plain file names, negative
-// counts, unknown schemas, and a text that is not what manifest_text() wrote, to the byte, are an
-// lra::Error that names `name`.
+// counts, unknown schemas, and a text that does not match its hash, to the byte, are an lra::Error
+// that names `name`.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
 // A name that can be in a folder and leads nowhere else: letters, digits, '.', '_', '-', not

@@ -153,7 +153,7 @@ struct AnalysisRecord : RunIdentity {
   Provenance provenance;
 };
 
-// Adds the warnings of `run` that begin with kDataDoubt or kEditedPresets, and are not there yet.
+// Adds the warnings of `run` that begin with kEditedPresets, and are not there yet.
 void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis);
 
 std::string to_json(const AnalysisRecord& record);

@@ -153,19 +153,6 @@ double two_class_chance_limit(int64_t num_examples) {
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
 }
 
-// The warnings that begin so, without these words.
-static std::vector<std::string> warnings_of(const RunRecord& record, std::string_view begin) {
-  std::vector<std::string> found;
-  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
-    if (warning.starts_with(begin)) found.push_back(warning.substr(begin.size()));
-  }
-  return found;
-}
-
-std::vector<std::string> data_doubts_of(const RunRecord& record) {
-  return warnings_of(record, kDataDoubt);
-}
-
 std::vector<CheckFinding> suspect_checks_of(const RunRecord& record) {
   std::vector<CheckFinding> found = record.data_checks.value_or(std::vector<CheckFinding>{});
   std::erase_if(found, [](const CheckFinding& finding) { return !marks_results(finding); });
@@ -173,8 +160,11 @@ std::vector<CheckFinding> suspect_checks_of(const RunRecord& record) {
 }
 
 std::string edited_presets_of(const RunRecord& record) {
-  const std::vector<std::string> found = warnings_of(record, kEditedPresets);
-  return found.empty() ? "" : found.front();
+  const std::string_view begin = kEditedPresets;
+  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+    if (warning.starts_with(begin)) return warning.substr(begin.size());
+  }
+  return "";
 }
 
 std::vector<RunIdentity> identities_of(const RunRecord& record) {

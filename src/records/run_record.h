@@ -174,10 +174,6 @@ struct RunRecord : RunIdentity {
 
 // The findings of data_checks that mark results as those of suspect data.
 std::vector<CheckFinding> suspect_checks_of(const RunRecord& record);
-// Begins a warning that the data may not be what it seems (tasks/data_doubts.h).
-inline constexpr const char* kDataDoubt = "data in doubt: ";
-// These warnings, without the words in front.
-std::vector<std::string> data_doubts_of(const RunRecord& record);
 // Begins a warning that the presets are not the published ones (training/shipped_configs.h).
 inline constexpr const char* kEditedPresets = "edited presets: ";
 // This warning, without the words in front; empty if there is none.

@@ -17,8 +17,7 @@
 #include "io/lock_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"
-#include "tasks/data_doubts.h"
-#include "tasks/split_checks.h"
+#include "tasks/data_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -227,23 +226,16 @@ void refuse_other_level(const Task& task, const std::string& root) {
 }  // namespace
 
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
-                 Progress& progress) {
-  task.import(sources, out, progress);
+                 Progress& progress, const std::vector<std::string>& accepted) {
+  checks::refuse_unknown_checks(accepted);
+  checks::ImportFacts facts = task.import(sources, out, progress);
   try {
     const Dataset dataset = Dataset::open(out, /*verify=*/false);
-    Manifest manifest = dataset.manifest();
-    const TaskSpec& spec = find_task(manifest.task);
+    const TaskSpec& spec = find_task(dataset.manifest().task);
     // A task whose shape is that of its data knows it only now.
-    const auto on_data = spec.settings_of ? spec.make(spec.settings_of(manifest)) : nullptr;
-    const Task& judge = on_data ? *on_data : task;
-    manifest.doubts = judge_data(judge, dataset);
-    // Shorter sequences may hide from a baseline what gives the labels away.
-    for (std::string& doubt :
-         doubts_of_baselines(judge.baselines(dataset), judge.shape().num_classes,
-                             judge.split(dataset, "test").size())) {
-      manifest.doubts->push_back(std::move(doubt));
-    }
-    write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
+    const auto on_data =
+        spec.settings_of ? spec.make(spec.settings_of(dataset.manifest())) : nullptr;
+    store_checks(on_data ? *on_data : task, dataset, std::move(facts), accepted);
   } catch (const Error&) {
     (void)remove_tree(out);
     throw;

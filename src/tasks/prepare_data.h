@@ -46,10 +46,10 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// Calls task.import() into `out`, with the doubts about its examples in the manifest; if the files
-// turn out not to be such data (split_checks.h), nothing remains there.
+// Calls task.import() into `out`, with what the checks find in its manifest, the warnings of the
+// checks `accepted` as such; if one finds an error, nothing remains there.
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
-                 Progress& progress);
+                 Progress& progress, const std::vector<std::string>& accepted = {});
 
 // The prepared data under `root`, without comparing hashes of shards; nullopt if there is none, or
 // it cannot be opened.

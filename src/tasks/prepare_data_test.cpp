@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "io/toml.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_origin.h"
 #include "tasks/listops/listops.h"
 #include "tasks/text/test_reviews.h"
 #include "tasks/text/text.h"
@@ -49,9 +49,9 @@ class NothingGenerated : public ::testing::Test {
   std::string error() {
     return error_of([&] { prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true); });
   }
-  std::vector<std::string> doubts() {
+  std::vector<std::string> warnings() {
     const auto found = prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true);
-    return data_doubts(tasks::kListOpsTask, *task_, root_.path("data"), found);
+    return origin_warnings(tasks::kListOpsTask, *task_, root_.path("data"), found);
   }
   void make(const std::string& out, uint64_t seed) {
     QuietProgress progress;
@@ -111,59 +111,49 @@ TEST_F(NothingGenerated, WherePreparedDataHasLostASplit) {
   EXPECT_EQ(error(), "");
 }
 
-TEST(DoubtsOfBaselines, AreOfLabelsGivenAwayOrExchanged) {
-  const auto doubts = [](double accuracy, int64_t num_classes, int64_t num_test) {
-    return tasks::doubts_of_baselines({{"byte unigrams", accuracy}}, num_classes, num_test);
-  };
-  EXPECT_THAT(doubts(0.97, 2, 1000), ElementsAre(HasSubstr("something gives the labels away")));
-  EXPECT_THAT(doubts(0.356, 2, 25000), ElementsAre(HasSubstr("less than by chance")));
-  EXPECT_THAT(doubts(0.0889, 10, 10000), ElementsAre(HasSubstr("less than by chance")));
-  EXPECT_THAT(doubts(0.4815, 2, 542), ElementsAre());  // real pairs of Retrieval
-  EXPECT_THAT(doubts(0.65, 2, 25000), ElementsAre());
-  EXPECT_THAT(doubts(1, 2, 19), ElementsAre());
-}
-
 TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
-  EXPECT_THAT(doubts(), ElementsAre());
+  EXPECT_THAT(warnings(), ElementsAre());
   write_text(root_.path("data/my-listops.csv"), "");
-  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("also holds 'my-listops.csv', which was not read")));
+  EXPECT_THAT(warnings(),
+              ElementsAre(HasSubstr("also holds 'my-listops.csv', which was not read")));
   fs::remove(root_.path("data/my-listops.csv"));
   tasks::write_small_imdb(root_.path("imdb"), 20);  // another task's, under any name
   const auto text = tasks::kTextTask.make(parse_toml("", "test"));
   const std::string made = prepare_data(tasks::kTextTask, *text, root_.path("imdb"), true).folder();
   fs::rename(made, root_.path("data/reviews"));
-  EXPECT_THAT(doubts(), ElementsAre());
+  EXPECT_THAT(warnings(), ElementsAre());
   write_text(root_.path("data/aclImdb/README"), "another task's");
-  EXPECT_THAT(doubts(), ElementsAre());
+  EXPECT_THAT(warnings(), ElementsAre());
   write_text(root_.path("data/basic_train.tsv"), "");
-  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("'basic_val.tsv' and 'basic_test.tsv' are missing")));
+  EXPECT_THAT(warnings(),
+              ElementsAre(HasSubstr("'basic_val.tsv' and 'basic_test.tsv' are missing")));
   for (const char* name : {"basic_val.tsv", "basic_test.tsv"}) {
     write_text(root_.path(std::string("data/") + name), "");
   }
-  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("is generated, and official files lie in")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("is generated, and official files lie in")));
 }
 
 TEST_F(NothingGenerated, OrTakenForNewerFiles) {
   make(root_.path("made"), 1);
   task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
-  EXPECT_THAT(doubts(), ElementsAre());
+  EXPECT_THAT(warnings(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
-  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
 }
 
 // An archive that is unpacked keeps the times of its files.
 TEST_F(NothingGenerated, OrTakenForFilesThatCameLaterWithTimesOfTheirOwn) {
   make(root_.path("made"), 1);
   task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
-  EXPECT_THAT(doubts(), ElementsAre());
+  EXPECT_THAT(warnings(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   const auto when = fs::last_write_time(file);
   // The clock that stamps files ticks every few milliseconds.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   write_text(file, "another");
   fs::last_write_time(file, when);
-  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
 }
 
 TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
@@ -183,12 +173,12 @@ TEST_F(NothingGenerated, WithoutSayingWhichOfTwoCopiesIsRead) {
   task_->export_official(made, root_.path("data"));
   task_->export_official(made, root_.path("data/lra_release"));
   task_->export_official(made, root_.path("data/lra_release/lra_release"));
-  EXPECT_THAT(doubts(),
+  EXPECT_THAT(warnings(),
               ElementsAre(AllOf(HasSubstr("data/listops-1000/basic_train.tsv is read first"),
                                 HasSubstr("'" + root_.path("data/lra_release/listops-1000")))));
   fs::remove_all(root_.path("data/listops-1000"));
   fs::remove_all(root_.path("data/listops"));
-  EXPECT_THAT(doubts(), ElementsAre()) << "a release within a release";
+  EXPECT_THAT(warnings(), ElementsAre()) << "a release within a release";
 }
 
 // Text cannot be generated: its files are looked for above as well.

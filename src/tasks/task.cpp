@@ -17,6 +17,16 @@ std::vector<std::string> Task::find_sources(const std::string& root) const {
   return copies.empty() ? std::vector<std::string>() : std::move(copies.front());
 }
 
+checks::DataFacts Task::data_facts(const Dataset& dataset) const {
+  const TaskShape task = shape();
+  return {.stats = {.input = input(),
+                    .num_classes = task.num_classes,
+                    .num_towers = task.num_towers,
+                    .length = task.length},
+          .label_names = label_names(dataset),
+          .scaling = scaling_of(dataset)};
+}
+
 std::string byte_token_text(int32_t token) {
   if (token == 0) return "";
   const int byte = token - 1;

@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/task_shape.h"
 #include "checks/baseline.h"
+#include "checks/check_table.h"
 #include "checks/facts.h"
 #include "data/dataset.h"
 #include "data/remote_data.h"
@@ -35,6 +36,8 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskShape shape() const = 0;
+  // What its stored tokens are.
+  virtual checks::InputKind input() const = 0;
   // Bytes of a stored token (dataset.h).
   virtual int64_t token_bytes() const { return 1; }
   // The name of its folder under a data root; empty: the task's own name.
@@ -62,8 +65,8 @@ class Task {
 
   // Reads an official layout into a prepared folder; the progress counts examples. Throws
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
-  virtual void import(const std::vector<std::string>& sources, const std::string& out,
-                      Progress& progress) const = 0;
+  virtual checks::ImportFacts import(const std::vector<std::string>& sources,
+                                     const std::string& out, Progress& progress) const = 0;
   // The copies of raw official data under a data root, each as arguments for import, the one that
   // is read first; empty when there is none. Throws lra::Error where only a part of one is there.
   virtual std::vector<std::vector<std::string>> find_copies(const std::string& root) const = 0;
@@ -72,11 +75,11 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
-  // Reasons why imported data may not fit these settings, one sentence each.
-  virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
-  // Reasons to doubt that imported examples are what they seem, regardless of the settings: checks
-  // specific to this task (split_checks.h). Throws lra::Error for impossible data.
-  virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
+  // What the checks of this data compare its examples with.
+  virtual checks::DataFacts data_facts(const Dataset& dataset) const;
+  // Why the examples of imported data are not the published ones, for a task that can tell by
+  // looking at them; empty if they may be.
+  virtual std::string other_benchmark(const Dataset&) const { return ""; }
   // Facts about what an import read, for a task whose files may have any columns.
   virtual std::vector<checks::Fact> reading(const Dataset&) const { return {}; }
   virtual std::vector<checks::Fact> check(const Dataset& dataset) const = 0;

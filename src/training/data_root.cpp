@@ -44,8 +44,8 @@ std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& r
   const auto task = spec.make(*settings->as_table());
   const auto own = tasks::data_at_hand(spec, *task, data_root_of(run, ""));
   if (!own || own->hash() != record.data_hash) return {};
-  return checks::count_equal(split, {task->split(*own, "train"), scaling_of(*own)},
-                             task->shape().num_towers);
+  if (scaling_of(*own) != split.scaling) return {};
+  return checks::count_equal(split.split, task->split(*own, "train"), task->shape().num_towers);
 }
 
 std::string data_root_of(const RunFolder& run, const std::string& given) {

@@ -39,7 +39,7 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
                       const RunRecord& record);
 
 // Examples of `split` that are equal to training examples of the run in this folder; nothing if the
-// data that it was trained on is not at hand.
+// data that it was trained on is not at hand, or was standardized otherwise.
 std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
                                         const ScaledSplit& split);
 

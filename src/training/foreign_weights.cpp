@@ -23,33 +23,35 @@ bool is_of_function(const std::string& key) {
          key.find("dropout") == key.npos;
 }
 
-// Adds what was in doubt about the weights that the other run began with.
-void add_inherited(const RunRecord& record, std::vector<std::string>& doubts) {
+// Adds the warnings about the weights that the other run began with.
+void add_inherited(const RunRecord& record, std::vector<std::string>& warnings) {
   const std::string began = "the run began with ";
   for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
     if (!warning.starts_with(began)) continue;
-    doubts.push_back(began + "weights of a run that began with " + warning.substr(began.size()));
+    warnings.push_back(began + "weights of a run that began with " + warning.substr(began.size()));
   }
 }
 
-// Doubts about weights of other data than the run's: the run's test may be among it.
-void add_doubts_of_other_data(const std::optional<RecordOfWeights>& theirs,
-                              const RunIdentity& weights_of, bool has_classifier,
-                              const RunConfig& run, const ScaledSplit& test,
-                              std::vector<std::string>& doubts) {
+// Weights of other data than the run's: the run's test may be among it.
+void add_other_data(const std::optional<RecordOfWeights>& theirs, const RunIdentity& weights_of,
+                    bool has_classifier, const RunConfig& run, const ScaledSplit& test,
+                    WeightsFindings& found) {
   if (tasks::find_task(weights_of.task).name != run.task_spec().name) return;
   const auto known = theirs ? count_trained_on(theirs->folder, theirs->record, test) : std::nullopt;
   if (known && *known > 0) {
-    doubts.push_back(
-        kDataDoubt + thousands(*known) + " of the " + thousands(test.split.size()) +
-        " test examples are among those that the first weights of the run were trained on");
+    found.data_checks.push_back(
+        {.check = "copies",
+         .split = "test",
+         .text = thousands(*known) + " of the " + thousands(test.split.size()) +
+                 " test examples are among those that the first weights of the run were trained "
+                 "on"});
   }
   if (!has_classifier) return;
   if (run.task_spec().settings_of)
-    doubts.push_back(
+    found.warnings.push_back(
         "the run began with a classifier of other data: do its classes mean the same?");
   if (!known) {
-    doubts.push_back(
+    found.warnings.push_back(
         "the run began with weights of other data, which is not at hand: are no examples of this "
         "test among it?");
   }
@@ -73,30 +75,30 @@ std::optional<RecordOfWeights> record_of_weights(const std::string& file,
   return {};
 }
 
-std::vector<std::string> doubts_of_weights(const std::string& file,
-                                           const std::optional<RunIdentity>& weights_of,
-                                           bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash, const ScaledSplit& test) {
+WeightsFindings findings_of_weights(const std::string& file,
+                                    const std::optional<RunIdentity>& weights_of,
+                                    bool has_classifier, const RunConfig& run,
+                                    const std::string& data_hash, const ScaledSplit& test) {
   if (!weights_of) return {};
-  std::vector<std::string> doubts;
+  WeightsFindings found;
   const auto theirs_at_hand = record_of_weights(file, weights_of);
-  if (theirs_at_hand) add_inherited(theirs_at_hand->record, doubts);
+  if (theirs_at_hand) add_inherited(theirs_at_hand->record, found.warnings);
   if (weights_of->model != run.model) {
-    doubts.push_back("the run began with weights of another model, " + weights_of->model);
+    found.warnings.push_back("the run began with weights of another model, " + weights_of->model);
   } else if (theirs_at_hand) {
     const auto theirs = scored_settings(RunConfig::from_table(theirs_at_hand->record.config));
     for (const auto& [key, value] : scored_settings(run)) {
-      const auto found = theirs.find(key);
-      if (!is_of_function(key) || found == theirs.end() || found->second == value) continue;
+      const auto other = theirs.find(key);
+      if (!is_of_function(key) || other == theirs.end() || other->second == value) continue;
       if (!has_classifier && kOfClassifier.contains(key)) continue;
-      doubts.push_back("the run began with weights that were trained with " + key + "=" +
-                       found->second + ", and has " + key + "=" + value);
+      found.warnings.push_back("the run began with weights that were trained with " + key + "=" +
+                               other->second + ", and has " + key + "=" + value);
     }
   }
   if (weights_of->data_hash != data_hash) {
-    add_doubts_of_other_data(theirs_at_hand, *weights_of, has_classifier, run, test, doubts);
+    add_other_data(theirs_at_hand, *weights_of, has_classifier, run, test, found);
   }
-  return doubts;
+  return found;
 }
 
 }  // namespace lra::training

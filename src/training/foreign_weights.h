@@ -22,11 +22,15 @@ std::optional<RecordOfWeights> record_of_weights(const std::string& file,
                                                  const std::optional<RunIdentity>& weights_of);
 
 // Warnings about weights that fit the model of `run` though they were trained for something else:
-// another mixer, other settings of the model, or other data, which may hold examples of `test`, the
-// run's. has_classifier: the weights hold one that fits.
-std::vector<std::string> doubts_of_weights(const std::string& file,
-                                           const std::optional<RunIdentity>& weights_of,
-                                           bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash, const ScaledSplit& test);
+// another mixer, other settings of the model, or other data; and what is found if these data hold
+// examples of `test`, the run's. has_classifier: the weights hold one that fits.
+struct WeightsFindings {
+  std::vector<std::string> warnings = {};
+  std::vector<CheckFinding> data_checks = {};
+};
+WeightsFindings findings_of_weights(const std::string& file,
+                                    const std::optional<RunIdentity>& weights_of,
+                                    bool has_classifier, const RunConfig& run,
+                                    const std::string& data_hash, const ScaledSplit& test);
 
 }  // namespace lra::training

@@ -1,8 +1,11 @@
 #include "training/prepared_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/resources.h"
+#include "checks/check_table.h"
+#include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/checkpoint.h"
@@ -133,7 +136,7 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
 }
 
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
-InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& warnings) {
+InitialWeights begin_with_weights(PreparedRun& run, WeightsFindings& found_of_weights) {
   FlatParameters parameters(*run.model, FlatUse::kInference);
   MatchedWeights found = load_matching_weights(run.options.init_from, parameters);
   InitialWeights weights{
@@ -146,9 +149,9 @@ InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& wa
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
   const bool has_classifier =
       !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
-  warnings = doubts_of_weights(run.options.init_from, found.run, has_classifier, run.config,
-                               run.dataset.hash(),
-                               {run.task->split(run.dataset, "test"), scaling_of(run.dataset)});
+  found_of_weights = findings_of_weights(
+      run.options.init_from, found.run, has_classifier, run.config, run.dataset.hash(),
+      {run.task->split(run.dataset, "test"), scaling_of(run.dataset)});
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
@@ -190,6 +193,18 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
   }
 }
 
+// What the checks of the data find, and what was found about the weights that it begins with. A
+// resumed run keeps what it had.
+void add_data_checks(const PreparedRun& run, std::vector<CheckFinding> found, RunRecord& record) {
+  if (run.before) {
+    record.data_checks = run.before->data_checks;
+    return;
+  }
+  std::ranges::move(tasks::checks_of(*run.task, run.dataset), std::back_inserter(found));
+  checks::accept(run.options.accept, found);
+  if (!found.empty()) record.data_checks = std::move(found);
+}
+
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
   if (ranks.count() > 1) options.provenance.ranks = ranks.count();
   if (ranks.is_first()) return options;
@@ -208,6 +223,7 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   PreparedRun run{.config = std::move(config),
                   .folder = std::move(folder),
                   .options = of_rank(std::move(options), ranks)};
+  checks::refuse_unknown_checks(run.options.accept);
   run.task = run.config.make_task();
   if (run.options.resume) run.before = read_record(run.folder.record());
   run.dataset = data_of(run);
@@ -216,17 +232,18 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
-  std::vector<std::string> warnings;
-  if (!run.options.init_from.empty()) initial = begin_with_weights(run, warnings);
+  WeightsFindings found;
+  if (!run.options.init_from.empty()) initial = begin_with_weights(run, found);
   // Resumed under the shipped presets, it is still a run that began under edited ones.
   std::string edited = run.before ? edited_presets_of(*run.before) : "";
   if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
                           std::move(initial), edited);
-  if (!warnings.empty()) {
+  if (!found.warnings.empty()) {
     auto& all = run.record.warnings ? *run.record.warnings : run.record.warnings.emplace();
-    std::ranges::move(warnings, std::back_inserter(all));
+    std::ranges::move(found.warnings, std::back_inserter(all));
   }
+  if (ranks.is_first()) add_data_checks(run, std::move(found.data_checks), run.record);
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

@@ -27,6 +27,8 @@ struct TrainOptions {
   // tensors may lack a counterpart in it.
   std::string init_from = {};
   bool init_partial = false;
+  // Names of checks (checks/check_table.h) whose warnings about the data of a new run are accepted.
+  std::vector<std::string> accept = {};
   bool quiet = false;
   // Bytes that train.memory_check may count on in addition to those of this process, although more
   // are free: the share that other runs on this machine leave it.

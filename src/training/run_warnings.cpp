@@ -4,26 +4,9 @@
 #include <cmath>
 
 #include "base/text_format.h"
-#include "tasks/data_doubts.h"
-#include "training/fairness.h"
 #include "training/presets.h"
 
 namespace lra::training {
-
-std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record) {
-  const std::string doubt =
-      size_doubt(config.task_settings, record.data_source, record.data_examples.value());
-  if (doubt.empty()) return {};
-  return {kDataDoubt + doubt};
-}
-
-std::string size_doubt(const ConfigTable& task_settings, const std::string& data_source,
-                       const SplitSizes& data) {
-  const std::string size = size_unlike_task(task_settings, data);
-  if (size.empty()) return "";
-  const char* question = data_source == "imported" ? ": were all files there?" : "";
-  return data_source + " " + size + question;
-}
 
 int64_t count_longer(const Split& split, const TaskShape& shape) {
   int64_t count = 0;
@@ -84,37 +67,11 @@ std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_clas
           ": did training diverge? A lower train.learning_rate may help"};
 }
 
-std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {
-  std::vector<checks::Baseline> baselines;
-  for (const auto& [name, accuracy] : record.baselines) baselines.push_back({name, accuracy});
-  std::vector<std::string> warnings;
-  for (const std::string& doubt :
-       tasks::doubts_of_baselines(baselines, num_classes, record.test_split_examples)) {
-    warnings.push_back(kDataDoubt + doubt);
-  }
-  return warnings;
-}
-
 std::vector<std::string> selection_warnings(const RunRecord& record) {
   if (!record.test || record.validation != "test" || record.checkpoint != "best") return {};
   return {
       "the test split chose the weights that it tests (task.validation is test, "
       "train.test_checkpoint best): its accuracy is too high"};
-}
-
-std::vector<std::string> test_warnings(const RunRecord& record) {
-  if (!record.test) return {};
-  const Evaluation& test = *record.test;
-  const auto same = std::ranges::find(record.val_curve, test.step, &Evaluation::step);
-  if (same == record.val_curve.end()) return {};
-  const double error = tasks::error_of_difference(same->accuracy, same->num_examples, test.accuracy,
-                                                  test.num_examples);
-  const double above = same->accuracy - test.accuracy;
-  if (std::abs(above) < std::max(above > 0 ? 0.15 : 0.25, 5 * error)) return {};
-  return {kDataDoubt + percent(test.accuracy, 1) + " of the test examples are right, and " +
-          percent(same->accuracy, 1) +
-          " of the validation examples with the same weights: do the splits have the same labels, "
-          "units and order of tokens?"};
 }
 
 }  // namespace lra::training

@@ -10,13 +10,6 @@
 
 namespace lra::training {
 
-// Data of another size than the task's. `record` has its data_examples.
-std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record);
-
-// The same in words, for settings of the task and the source of the data; empty for its own size.
-std::string size_doubt(const ConfigTable& task_settings, const std::string& data_source,
-                       const SplitSizes& data);
-
 // Examples of which a sequence is longer than the task reads.
 int64_t count_longer(const Split& split, const TaskShape& shape);
 
@@ -30,13 +23,6 @@ std::vector<std::string> setting_warnings(const RunConfig& config);
 
 // A loss of over ten times that of equal probabilities: training diverged.
 std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_classes);
-
-// Trivial classifiers that are nearly always right, or right less often than by chance.
-std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
-
-// The same weights are right far less often on test than on validation, by 15 percentage points and
-// five standard errors, or far more often, by 25.
-std::vector<std::string> test_warnings(const RunRecord& record);
 
 // Weights that are the best on the split they are then tested on.
 std::vector<std::string> selection_warnings(const RunRecord& record);

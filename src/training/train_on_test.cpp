@@ -217,7 +217,7 @@ TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
   RunRecord other = source;
   other.task = "custom:other";
   const auto of_classes = [&](bool has_classifier, const std::string& data_hash) {
-    return doubts_of_weights("no such file", other, has_classifier, own, data_hash, {});
+    return findings_of_weights("no such file", other, has_classifier, own, data_hash, {}).warnings;
   };
   EXPECT_THAT(of_classes(true, "another hash"),
               ElementsAre(HasSubstr("a classifier of other data"), HasSubstr("not at hand")));

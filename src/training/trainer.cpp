@@ -1,4 +1,5 @@
 #include "training/trainer.h"
+#include "tasks/data_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -419,14 +420,11 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     record_.weights_hash = weights_hash(parameters_);
   }
   if (status == RunStatus::kDone && ranks_.is_first()) {
-    std::vector<std::string> warnings = test_warnings(record_);
-    std::ranges::move(selection_warnings(record_), std::back_inserter(warnings));
+    std::vector<std::string> warnings = selection_warnings(record_);
     if (!config_.train.is_masked()) {  // baselines of a task are classifiers
-      for (const checks::Baseline& baseline : task_->baselines(dataset_)) {
+      for (const checks::Baseline& baseline : tasks::baselines_of(*task_, dataset_)) {
         record_.baselines[baseline.name] = baseline.accuracy;
       }
-      std::ranges::move(baseline_warnings(record_, shape_.num_classes),
-                        std::back_inserter(warnings));
       std::ranges::move(loss_warnings(record_, shape_.num_classes), std::back_inserter(warnings));
     }
     for (const std::string& warning : warnings) record_warning(warning);

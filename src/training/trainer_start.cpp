@@ -6,8 +6,9 @@
 #include "base/command_text.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "checks/check_table.h"
 #include "io/atomic_file.h"
-#include "tasks/data_doubts.h"
+#include "tasks/data_origin.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
 #include "training/loaded_run.h"
@@ -102,18 +103,19 @@ void Trainer::check_memory() {
 
 void Trainer::start() {
   std::vector<std::string> warnings = record_.warnings.value_or(std::vector<std::string>{});
-  for (std::string& size : size_warnings(config_, record_)) warnings.push_back(std::move(size));
   std::ranges::move(setting_warnings(config_), std::back_inserter(warnings));
-  for (const std::string& doubt :
-       tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_)) {
-    warnings.push_back(kDataDoubt + doubt);
-  }
+  std::ranges::move(
+      tasks::origin_warnings(config_.task_spec(), *task_, options_.data_root, dataset_),
+      std::back_inserter(warnings));
   if (std::string cut = cut_warning(config_, *task_, dataset_); !cut.empty()) {
     warnings.push_back(std::move(cut));
   }
   for (const std::string& warning : warnings) {
     say(warning);
     record_warning(warning);
+  }
+  for (const CheckFinding& finding : record_.data_checks.value_or(std::vector<CheckFinding>{})) {
+    say(checks::text_of(finding));
   }
   make_folder(folder_.checkpoints());
   refuse_without_room(folder_, parameters_, config_.train, progress_.step,

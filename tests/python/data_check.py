@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -227,15 +228,23 @@ class OwnData(unittest.TestCase):
     def test_an_import_takes_one_path_and_settings(self):
         with tempfile.TemporaryDirectory() as scratch:
             root = pathlib.Path(scratch)
-            rows = "".join(f"film {i},{i % 2}\n" for i in range(40))
+            rows = "".join(f"b'a film about {i}',{i % 2}\n" for i in range(40))
             (root / "all.csv").write_text("text,grade\n" + rows)
             with self.assertRaisesRegex(lra.Error, "has no column of labels"):
                 lra.data.import_files("custom", str(root / "all.csv"), root / "grades")
-            lra.data.import_files("custom", str(root / "all.csv"), root / "grades", settings=["task.label=grade"])
-            with self.assertWarnsRegex(UserWarning, "grades: data in doubt: "):
+            with self.assertWarnsRegex(UserWarning, "grades: broken_text: "):
+                lra.data.import_files("custom", str(root / "all.csv"), root / "grades", settings=["task.label=grade"])
+            with self.assertWarnsRegex(UserWarning, "grades: broken_text: "):
                 lra.data.load("custom:grades", "test", root)
-            with self.assertWarnsRegex(UserWarning, "grades: data in doubt: "):
+            with self.assertWarnsRegex(UserWarning, "grades: broken_text: "):
                 lra.data.check("custom", root / "grades")
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                lra.data.import_files("custom", str(root / "all.csv"), root / "taken", settings=["task.label=grade"],
+                                      accept=["broken_text"])
+                lra.data.load("custom:taken", "test", root)
+            with self.assertRaisesRegex(lra.Error, "no warning is named 'broken'"):
+                lra.data.import_files("custom", str(root / "all.csv"), root / "none", accept=["broken"])
             files = lra.data.export("custom", root / "grades", root / "files")
             self.assertTrue((files / "test.jsonl").is_file())
 

@@ -25,8 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxFileBytes = uint64_t{32} << 20;  // an official file has 31 MB
-constexpr uint64_t kMaxMetaBytes = 1 << 16;
-constexpr const char *kMetaFile = "batches.meta", *kMetaTextFile = "batches.meta.txt";
 constexpr int kNumDataBatches = 5;
 constexpr const char* kExpected =
     "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the same names without .bin";
@@ -49,9 +47,8 @@ constexpr GrayTables kGray;
 // One file: where its labels and colors are.
 struct RawBatch {
   std::vector<uint8_t> labels;
-  const std::byte* colours = nullptr;  // of the first image
-  size_t stride = 0;                   // bytes from one image to the next
-  std::string batch_label = {}, doubt = {};
+  const std::byte* colours = nullptr;     // of the first image
+  size_t stride = 0;                      // bytes from one image to the next
   std::vector<std::byte> unpickled = {};  // the colors, where the file holds them otherwise
 };
 
@@ -79,38 +76,11 @@ RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) 
   return batch;
 }
 
-// Images are named by the search term with which they were collected, "tipper_truck_s_001250.png",
-// so each name has one class. Returns a sentence when images of one name have several labels.
-std::string doubt_of_names(const std::vector<std::string>& names,
-                           const std::vector<uint8_t>& labels) {
-  if (names.empty()) return "";
-  if (names.size() != labels.size()) return "has more or fewer names than images";
-  std::map<std::string, std::map<uint8_t, int64_t>> labels_of;  // name -> label -> images
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const size_t end = names[i].find("_s_");
-    if (end != std::string::npos) ++labels_of[names[i].substr(0, end)][labels[i]];
-  }
-  int64_t num_other = 0;
-  for (const auto& [name, counts] : labels_of) {
-    int64_t all = 0, most = 0;
-    for (const auto& [label, count] : counts) all += count, most = std::max(most, count);
-    num_other += all - most;
-  }
-  if (100 * num_other <= static_cast<int64_t>(labels.size())) return "";
-  return "has " + thousands(num_other) + " images with another label than others of their name";
-}
-
-// Texts that a pickle has under a name; empty if it has none. No input of a model depends on them.
-std::vector<std::string> texts_of(const PickledBatch& pickle, const char* key) {
-  return pickle.texts.value(key, std::vector<std::string>());
-}
-
 // A pickle is read by Python, which checks labels and shapes.
 RawBatch from_pickle(std::span<const std::byte> bytes, const std::string& name) {
   PickledBatch found = read_pickle_with_python(bytes, name);
   RawBatch batch{.labels = found.texts.value("labels", std::vector<uint8_t>()),
                  .stride = kCifarColourBytes,
-                 .batch_label = found.texts.value("batch_label", std::string()),
                  .unpickled = std::move(found.data)};
   if (batch.unpickled.size() != batch.labels.size() * kCifarColourBytes || batch.labels.empty()) {
     throw Error({.where = name,
@@ -118,7 +88,6 @@ RawBatch from_pickle(std::span<const std::byte> bytes, const std::string& name) 
                  .expected = "data_batch_1 to 5 or test_batch of cifar-10-python.tar.gz"});
   }
   batch.colours = batch.unpickled.data();
-  batch.doubt = doubt_of_names(texts_of(found, "filenames"), batch.labels);
   return batch;
 }
 
@@ -128,26 +97,7 @@ void convert(const std::byte* colours, std::span<uint8_t> gray) {
   for (size_t i = 0; i < gray.size(); ++i) gray[i] = gray_value(red[i], green[i], blue[i]);
 }
 
-struct Batches {
-  std::map<int, CifarFile> files = {};  // by index
-  std::vector<std::string> doubts = {};
-};
-
-// The classes are numbered by the alphabet. `name` ends in that of batches.meta or
-// batches.meta.txt.
-void judge_meta(std::string_view content, const std::string& name, Batches& batches) {
-  std::vector<std::string> names;
-  if (name.ends_with(".txt")) {
-    read_lines(reader_of(content), name,
-               [&](std::string_view line, int64_t, uint64_t) { names.emplace_back(line); });
-  } else {
-    names =
-        texts_of(read_pickle_with_python(std::as_bytes(std::span(content)), name), "label_names");
-  }
-  if (std::ranges::equal(names, kCifarClassNames)) return;
-  batches.doubts.push_back(name + " names the classes " + quoted_list(names, kCifarClasses) +
-                           ", not airplane to truck in the order of the alphabet");
-}
+using Batches = std::map<int, CifarFile>;  // by index
 
 // The six files below a folder, the test batch first; none where there are none of one layout.
 std::vector<std::string> batch_files(const std::string& folder, bool is_pickle) {
@@ -172,15 +122,11 @@ Batches read_folder(const std::string& source, Progress& progress) {
     const std::vector<std::string> paths = batch_files(source, is_pickle);
     for (size_t index = 0; index < paths.size(); ++index) {
       const MappedFile file(paths[index]);
-      const CifarFile& batch = batches.files[static_cast<int>(index)] =
+      const CifarFile& batch = batches[static_cast<int>(index)] =
           read_cifar_file(file.bytes(), paths[index], is_pickle);
       progress.update(batch.images.size());
     }
-    if (paths.empty()) continue;
-    const std::string meta =
-        fs::path(paths[0]).replace_filename(is_pickle ? kMetaFile : kMetaTextFile).string();
-    if (is_file(meta)) judge_meta(read_file(meta, kMaxMetaBytes), meta, batches);
-    return batches;
+    if (!paths.empty()) return batches;
   }
   refuse_contents(source, quoted_list(data_names_in(source)));
 }
@@ -191,28 +137,25 @@ Batches read_archive(const std::string& source, Progress& progress) {
   while (archive.next()) {
     if (!archive.is_file()) continue;
     const std::string base = fs::path(archive.name()).filename().string();
-    if (base == kMetaFile || base == kMetaTextFile) {
-      judge_meta(archive.content(kMaxMetaBytes), source + ":" + printable(archive.name()), batches);
-    }
     for (int index = 0; index <= kNumDataBatches; ++index) {
       const bool is_pickle = base == batch_name(index, true);
       if (!is_pickle && base != batch_name(index, false)) continue;
       const std::string name = source + ":" + printable(archive.name());
-      if (batches.files.contains(index)) {
+      if (batches.contains(index)) {
         throw Error({.where = name, .what = "occurs twice", .expected = kExpected});
       }
       const std::string content = archive.content(kMaxFileBytes);
-      const CifarFile& batch = batches.files[index] =
+      const CifarFile& batch = batches[index] =
           read_cifar_file(std::as_bytes(std::span(content)), name, is_pickle);
       progress.update(batch.images.size());
     }
   }
-  if (batches.files.empty()) refuse_contents(source, archive.contents());
+  if (batches.empty()) refuse_contents(source, archive.contents());
   return batches;
 }
 
 // A file that was cut between two images, or left out, would give a set that looks whole.
-void refuse_incomplete(const std::map<int, CifarFile>& batches, const std::string& source) {
+void refuse_incomplete(const Batches& batches, const std::string& source) {
   const auto refuse = [&](const std::string& what, const std::string& expected) {
     throw Error({.where = source, .what = what, .expected = expected, .advice = "is it complete?"});
   };
@@ -226,7 +169,7 @@ void refuse_incomplete(const std::map<int, CifarFile>& batches, const std::strin
 }
 
 // A file under the name of another.
-void refuse_same_images(const std::map<int, CifarFile>& batches, const std::string& source) {
+void refuse_same_images(const Batches& batches, const std::string& source) {
   std::map<Hash128, int> seen;
   for (const auto& [index, batch] : batches) {
     const auto [other, is_new] = seen.emplace(batch.hash, index);
@@ -236,18 +179,6 @@ void refuse_same_images(const std::map<int, CifarFile>& batches, const std::stri
                          batch_name(other->second, true),
                  .expected = "six files of different images",
                  .advice = "look for a copy or a link under another name"});
-  }
-}
-
-void judge_files(Batches& batches) {
-  for (const auto& [index, batch] : batches.files) {
-    const std::string own = index == 0 ? "testing batch 1 of 1"
-                                       : "training batch " + std::to_string(index) + " of " +
-                                             std::to_string(kNumDataBatches);
-    const std::string name = batch_name(index, true) + " ";
-    if (!batch.doubt.empty()) batches.doubts.push_back(name + batch.doubt);
-    if (batch.batch_label.empty() || batch.batch_label == own) continue;
-    batches.doubts.push_back(name + "calls itself " + in_quotes(batch.batch_label));
   }
 }
 
@@ -283,9 +214,7 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
     hasher.append(std::span(raw.colours + i * raw.stride, kCifarColourBytes));
   }
   CifarFile batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
-                  .hash = hasher.digest(),
-                  .batch_label = raw.batch_label,
-                  .doubt = raw.doubt};
+                  .hash = hasher.digest()};
   batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
   parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -304,20 +233,18 @@ bool holds_cifar_files(const std::string& folder) {
 Cifar read_cifar(const std::string& source, Progress& progress) {
   Batches batches =
       is_folder(source) ? read_folder(source, progress) : read_archive(source, progress);
-  refuse_incomplete(batches.files, source);
-  refuse_same_images(batches.files, source);
-  judge_files(batches);
+  refuse_incomplete(batches, source);
+  refuse_same_images(batches, source);
   Cifar cifar;
-  cifar.doubts = batches.doubts;
-  cifar.test = std::move(batches.files.at(0).images);
+  cifar.test = std::move(batches.at(0).images);
   Hasher hasher;
   size_t num_train = 0;
-  for (const auto& [index, batch] : batches.files) {
+  for (const auto& [index, batch] : batches) {
     if (index > 0) num_train += batch.images.labels.size();
   }
   cifar.train.labels.reserve(num_train);
   cifar.train.pixels.reserve(num_train * kCifarPixels);
-  for (auto& [index, batch] : batches.files) {
+  for (auto& [index, batch] : batches) {
     hasher.append(to_hex(batch.hash));
     if (index > 0) append(std::exchange(batch.images, {}), cifar.train);
   }

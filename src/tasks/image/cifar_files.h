@@ -41,16 +41,12 @@ struct GrayImages {
 struct Cifar {
   GrayImages train, test;
   std::string source_hash;  // of the labels and colors in order; the same for both layouts
-  std::vector<std::string> doubts = {};  // whether the files are what their names say
 };
 
 // One file of the layout.
 struct CifarFile {
   GrayImages images;
   Hash128 hash;  // of labels and colors, in order
-  // The batch that a pickle names, "training batch 1 of 5" or empty; and a sentence if the names of
-  // its images contradict its labels.
-  std::string batch_label = {}, doubt = {};
 };
 
 uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);

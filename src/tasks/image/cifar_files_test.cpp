@@ -10,7 +10,6 @@
 namespace lra::tasks {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Cifar read(const std::string& source) {
@@ -131,39 +130,6 @@ TEST(CifarFiles, OneFileUnderTwoNamesIsRefused) {
   write_small_cifar(root.path("."), files);
   EXPECT_THAT(read_error(root.path(".")),
               HasSubstr("data_batch_5 holds the images of data_batch_1"));
-}
-
-TEST(CifarFiles, AnotherOrderOfTheClassesIsDoubted) {
-  const TestFolder root;
-  write_small_cifar(root.path("."));
-  const std::string meta = root.path("cifar-10-batches-bin/batches.meta.txt");
-  write_text(meta, "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n");
-  EXPECT_THAT(read(root.path(".")).doubts, ElementsAre());
-  write_text(meta, "truck\nautomobile\n");
-  EXPECT_THAT(read(root.path(".")).doubts,
-              ElementsAre(HasSubstr("names the classes 'truck' and 'automobile', not airplane")));
-}
-
-TEST(CifarFiles, PicklesThatContradictTheirNamesAreDoubted) {
-  const TestFolder root;
-  for (size_t i = 0; i < 6; ++i) {
-    // Two labels, and names of which each stands for one; in the fourth file for both.
-    auto records = small_cifar()[i];
-    for (size_t k = 0; k < records.size(); ++k) records[k].label = k % 2;
-    const auto name = [&](size_t k) {
-      return (k % 4 / (i == 3 ? 2 : 1) % 2 ? "tree_frog_s_" : "jet_s_") + std::to_string(k) +
-             ".png";
-    };
-    const std::string label = i == 5   ? "testing batch 1 of 1"
-                              : i == 1 ? "training batch 4 of 5"
-                                       : "training batch " + std::to_string(i + 1) + " of 5";
-    write_text(root.path("cifar-10-batches-py/" + kCifarNames[i]),
-               cifar_pickle(records, label, name));
-  }
-  EXPECT_THAT(read(root.path(".")).doubts,
-              ElementsAre("data_batch_2 calls itself 'training batch 4 of 5'",
-                          "data_batch_4 has 10 images with another label than others of their "
-                          "name"));
 }
 
 }  // namespace

@@ -66,30 +66,6 @@ void add_image(const fs::path& path, int label, std::vector<ImageFile>& images) 
   images.push_back({path.string(), label, number});
 }
 
-// Numbers that are missing between the first and the last one; none where some repeat, or where
-// names have none.
-int64_t num_gaps(const std::vector<int64_t>& numbers) {
-  const std::set<int64_t> different(numbers.begin(), numbers.end());
-  if (different.size() != numbers.size() || *different.begin() < 0) return 0;
-  return *different.rbegin() - *different.begin() + 1 - static_cast<int64_t>(different.size());
-}
-
-// Numbers count the images of a split, or start over in the folder of each class.
-std::string doubt_of_numbers(const fs::path& split, const std::vector<ImageFile>& images) {
-  std::vector<int64_t> all;
-  std::map<int, std::vector<int64_t>> by_class;
-  for (const ImageFile& image : images) {
-    all.push_back(image.number);
-    by_class[image.label].push_back(image.number);
-  }
-  int64_t gaps = num_gaps(all);
-  if (std::set<int64_t>(all.begin(), all.end()).size() < all.size()) {
-    for (const auto& [label, numbers] : by_class) gaps += num_gaps(numbers);
-  }
-  if (gaps == 0) return "";
-  return "the numbers of " + thousands(gaps) + " images are missing in " + split.string();
-}
-
 std::vector<ImageFile> images_of(const fs::path& split) {
   std::vector<ImageFile> images;
   for (const std::string& name : data_names_in(split.string())) {
@@ -170,8 +146,6 @@ Cifar read_cifar_png(const std::string& folder, Progress& progress, size_t image
     GrayImages& all = split == std::string_view("test") ? cifar.test : cifar.train;
     const fs::path path = fs::path(folder) / split;
     const std::vector<ImageFile> files = images_of(path);
-    const std::string doubt = doubt_of_numbers(path, files);
-    if (!doubt.empty()) cifar.doubts.push_back(doubt);
     for (size_t first = 0; first < files.size(); first += images_of_a_file) {
       const size_t count = std::min(images_of_a_file, files.size() - first);
       const CifarFile part =

@@ -10,7 +10,6 @@
 namespace lra::tasks {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Cifar read_png(const std::string& folder) {
@@ -165,20 +164,6 @@ TEST(CifarPng, RealImagesKeepTheirHash) {
   QuietProgress progress;
   expect_same(read_cifar_png(root.path("png"), progress, 800),
               read_cifar(root.path("."), progress));
-}
-
-TEST(CifarPng, MissingNumbersAreDoubted) {
-  for (const bool class_folders : {false, true}) {
-    const TestFolder root;
-    write_as_images(root.path("."), small_cifar(), class_folders);
-    EXPECT_THAT(read_png(root.path(".")).doubts, ElementsAre());
-    const std::string below = class_folders ? "bird/" : "";
-    for (const char* number : {"12", "22"}) {
-      std::filesystem::remove(root.path("train/" + below + number + "_bird.png"));
-    }
-    EXPECT_THAT(read_png(root.path(".")).doubts,
-                ElementsAre(HasSubstr("the numbers of 2 images are missing in ")));
-  }
 }
 
 }  // namespace

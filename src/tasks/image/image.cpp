@@ -23,11 +23,8 @@
 #include "data/files.h"
 #include "data/stopping.h"
 #include "io/progress.h"
-#include "tasks/data_doubts.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/image/cifar_png.h"
-#include "tasks/image/layout_checks.h"
-#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -56,8 +53,8 @@ struct ImageConfig {
 };
 
 // The 60,000 images in gray, from every layout that import() reads.
-constexpr checks::PublishedData kImagePublished = {
-    .num_train = 50000, .num_test = 10000, .examples = "e9896b0ff4739825cfcf2ca82b411602"};
+constexpr checks::PublishedData kImagePublished = {.counts = {.train = 50000, .test = 10000},
+                                                   .examples = "e9896b0ff4739825cfcf2ca82b411602"};
 
 class ImageTask : public Task {
  public:
@@ -70,11 +67,12 @@ class ImageTask : public Task {
             .has_padding = false,
             .values = config_.input == "values" ? std::optional(kNormalised) : std::nullopt};
   }
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> judge(const Dataset& dataset) const override;
+  checks::InputKind input() const override { return checks::InputKind::kPixels; }
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
@@ -113,8 +111,8 @@ void write_images(const GrayImages& images, const std::vector<bool>& members, bo
   }
 }
 
-void ImageTask::import(const std::vector<std::string>& sources, const std::string& out,
-                       Progress& progress) const {
+checks::ImportFacts ImageTask::import(const std::vector<std::string>& sources,
+                                      const std::string& out, Progress& progress) const {
   if (sources.size() != 1) {
     throw Error({.where = "lra data import image",
                  .what = std::to_string(sources.size()) + " sources",
@@ -143,8 +141,8 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   write_images(cifar.train, members, true, writer);
   writer.begin_split("test");
   write_images(cifar.test, std::vector<bool>(cifar.test.labels.size()), false, writer);
-  for (const std::string& doubt : cifar.doubts) writer.add_note(std::string(kDoubtNote) + doubt);
   writer.finish();
+  return {};
 }
 
 std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {
@@ -264,14 +262,11 @@ checks::Baseline nearest_mean_baseline(const Split& train, const Split& test) {
                       static_cast<double>(std::max<int64_t>(1, test.size()))};
 }
 
-std::vector<std::string> ImageTask::judge(const Dataset& dataset) const {
-  const Split train = dataset.split("train"), test = dataset.split("test");
-  std::vector<std::string> doubts = doubts_of_labels(
-      {.found = nearest_mean_baseline(train, test), .published = 0.24, .least = 0.2}, train, test);
-  std::ranges::move(doubts_of_layout(dataset), std::back_inserter(doubts));
-  std::ranges::move(checks::doubts_of_published(dataset, kImagePublished),
-                    std::back_inserter(doubts));
-  return doubts;
+checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
+  checks::DataFacts facts = Task::data_facts(dataset);
+  facts.published = kImagePublished;
+  facts.wanted = {.train = config_.num_train + config_.num_val, .test = config_.num_test};
+  return facts;
 }
 
 std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const {

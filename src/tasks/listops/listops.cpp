@@ -23,7 +23,6 @@
 #include "io/progress.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
-#include "tasks/listops/settings_check.h"
 #include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
 
@@ -86,7 +85,8 @@ class ListOpsTask : public Task {
   explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {}
 
   void refuse_other_settings(const Dataset& dataset) const override;
-  std::vector<std::string> doubts(const Dataset& dataset) const override;
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::InputKind input() const override { return checks::InputKind::kTokens; }
   TaskShape shape() const override {
     return {.length = config_.length,
             .vocabulary = kListOpsVocabulary,
@@ -96,8 +96,8 @@ class ListOpsTask : public Task {
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
@@ -150,24 +150,14 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
   }
 }
 
-// Short expressions are an easier task.
-std::vector<std::string> ListOpsTask::doubts(const Dataset& dataset) const {
-  std::vector<std::string> doubts;
-  for (const auto& [name, unused] : dataset.manifest().splits) {
-    const Split split = dataset.split(name);
-    int64_t num_other = 0;
-    for (int64_t i = 0; i < split.size(); ++i) {
-      const int64_t length = split.sequence_length(i, 0);
-      num_other += length <= config_.min_length || length >= config_.max_length;
-    }
-    if (2 * num_other <= split.size()) continue;
-    doubts.push_back(thousands(num_other) + " of the " + thousands(split.size()) +
-                     " expressions of " + name + " do not have between " +
-                     thousands(config_.min_length) + " and " + thousands(config_.max_length) +
-                     " tokens");
-  }
-  if (doubts.empty()) doubts = doubts_of_settings(dataset, generator_settings());
-  return doubts;
+checks::DataFacts ListOpsTask::data_facts(const Dataset& dataset) const {
+  const auto counts = [](const ListOpsConfig& c) {
+    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
+  };
+  checks::DataFacts facts = Task::data_facts(dataset);
+  facts.published = checks::PublishedData{.counts = counts({})};
+  facts.wanted = counts(config_);
+  return facts;
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
@@ -232,8 +222,8 @@ uint64_t bytes_of(const std::array<std::string, 3>& files) {
   return bytes;
 }
 
-void ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
-                         Progress& progress) const {
+checks::ImportFacts ListOpsTask::import(const std::vector<std::string>& sources,
+                                        const std::string& out, Progress& progress) const {
   const std::array<std::string, 3> files = listops_source_files(sources);
   Manifest manifest = new_manifest("imported");
   manifest.settings = {{"format", kOfficialFolder}};
@@ -259,6 +249,7 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   }
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.finish();
+  return {};
 }
 
 std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string& root) const {

@@ -77,19 +77,19 @@ TEST(ListOps, FindsTheFilesInEveryKnownLayout) {
   }
 }
 
-std::string read_error(const std::string& content) {
+std::string listops_error(const std::string& content) {
   return error_of(
       [&] { read_listops_tsv(reader_of(content), "basic_val.tsv", {}, [](auto, int) {}); });
 }
 
 TEST(ListOpsTsv, AcceptsLineEndsQuotesAndPlainBrackets) {
   const std::string line = "( ( ( [MAX 1 ) 2 ) ] )\t2";
-  EXPECT_EQ(read_error("Source\tTarget\r\n" + line + "\r\n" + line + "\r\n"), "");
-  EXPECT_EQ(read_error("Source\tTarget\n" + line + "\n" + line), "");
-  EXPECT_EQ(read_error("\"Source\"\t\"Target\"\n\"( ( ( [MAX 1 ) 2 ) ] )\"\t\"2\"\n"), "");
-  EXPECT_EQ(read_error("Source\tTarget\n[MAX 1 2 ]\t2\n[MAX 1 2 X\t2\n"), "");
-  EXPECT_EQ(read_error("Source\tTarget\n"), "");
-  EXPECT_EQ(read_error("\xEF\xBB\xBFSource\tTarget\n[MAX 1 2 ]\t2\n\n\r\n"), "");
+  EXPECT_EQ(listops_error("Source\tTarget\r\n" + line + "\r\n" + line + "\r\n"), "");
+  EXPECT_EQ(listops_error("Source\tTarget\n" + line + "\n" + line), "");
+  EXPECT_EQ(listops_error("\"Source\"\t\"Target\"\n\"( ( ( [MAX 1 ) 2 ) ] )\"\t\"2\"\n"), "");
+  EXPECT_EQ(listops_error("Source\tTarget\n[MAX 1 2 ]\t2\n[MAX 1 2 X\t2\n"), "");
+  EXPECT_EQ(listops_error("Source\tTarget\n"), "");
+  EXPECT_EQ(listops_error("\xEF\xBB\xBFSource\tTarget\n[MAX 1 2 ]\t2\n\n\r\n"), "");
 }
 
 TEST(ListOpsTsv, DoesNotDependOnTheSizeOfBlocks) {
@@ -109,7 +109,7 @@ TEST(ListOpsTsv, DoesNotDependOnTheSizeOfBlocks) {
 
 TEST(ListOpsTsv, NamesFileAndLineOfEveryMistake) {
   const std::string good = "Source\tTarget\r\n( ( ( [MAX 1 ) 2 ) ] )\t2\r\n";
-  const auto error = [&](const std::string& line) { return read_error(good + line + "\r\n"); };
+  const auto error = [&](const std::string& line) { return listops_error(good + line + "\r\n"); };
   EXPECT_THAT(error("( ( ( [MAX 1 ) 2 ) ] )\t3"),
               HasSubstr("basic_val.tsv:3: target is 3, the expression evaluates to 2"));
   EXPECT_THAT(error("[AVG 1 2 ]\t1"), HasSubstr(":3: not a ListOps token at character 1"));
@@ -128,8 +128,8 @@ TEST(ListOpsTsv, NamesFileAndLineOfEveryMistake) {
   for (int i = 0; i < 250; ++i) large += " [MAX 1 2 3 4 5 6 7 8 9 9 ]";
   EXPECT_THAT(error(large + " ]\t9"), HasSubstr("tokens; expected at most 2000"));
   EXPECT_THAT(error(std::string(3 << 20, '(')), HasSubstr("bytes"));
-  EXPECT_THAT(read_error("1\t2\n"), HasSubstr(":1: header"));
-  EXPECT_THAT(read_error(""), HasSubstr(":1: header"));
+  EXPECT_THAT(listops_error("1\t2\n"), HasSubstr(":1: header"));
+  EXPECT_THAT(listops_error(""), HasSubstr(":1: header"));
 }
 
 TEST(ListOps, CheckFindsWrongTargetsDuplicatesAndLengths) {

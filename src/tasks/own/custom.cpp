@@ -19,10 +19,8 @@
 #include "io/json.h"
 #include "io/progress.h"
 #include "tasks/own/centroid_baseline.h"
-#include "tasks/own/own_checks.h"
 #include "tasks/own/own_import.h"
 #include "tasks/own/word_baseline.h"
-#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -51,17 +49,15 @@ class CustomTask : public Task {
   std::string data_name() const override { return config_.name; }
   void refuse_other_kind(const Dataset& dataset) const override;
   void refuse_other_settings(const Dataset& dataset) const override;
-  std::vector<std::string> doubts(const Dataset& dataset) const override;
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::InputKind input() const override;
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   // Own data is imported by its user: no layout of files says that they are meant.
   std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
     return {};
   }
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> judge(const Dataset& dataset) const override {
-    return doubts_of_own_data(dataset, config_, label_names(dataset));
-  }
   std::vector<checks::Fact> reading(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -145,60 +141,21 @@ void CustomTask::refuse_other_settings(const Dataset& dataset) const {
   facts.compare("scaling", found.scaling, config_.scaling);
 }
 
-// The share of the positions of train that lie behind task.length.
-double cut_share(const Split& train, const CustomConfig& config) {
-  double all = 0, cut = 0;
-  for (int64_t i = 0; i < train.size(); ++i) {
-    for (int64_t tower = 0; tower < config.towers; ++tower) {
-      const int64_t length = train.sequence_length(i, tower);
-      all += static_cast<double>(length);
-      cut += static_cast<double>(std::max<int64_t>(0, length - config.length));
-    }
-  }
-  return all > 0 ? cut / all : 0;
+checks::InputKind CustomTask::input() const {
+  return config_.input == "text"     ? checks::InputKind::kText
+         : config_.input == "values" ? checks::InputKind::kValues
+                                     : checks::InputKind::kTokens;
 }
 
-// A sentence if the means and deviations by which values were standardized differ by more than
-// those of two samples of the same do. Of very many channels only a hash is known.
-std::string doubt_of_scaling(const std::string& found, const std::string& own) {
-  constexpr double kMostApart = 0.1;  // deviations
-  if (found.empty() || own.empty() || found == own) return "";
-  if (!found.starts_with('{') || !own.starts_with('{')) {
-    return "its values were standardized by other means and deviations than those of the run";
-  }
-  const Scaling a = parse_scaling(found, "scaling"), b = parse_scaling(own, "task.scaling");
-  for (size_t c = 0; c < std::min(a.means.size(), b.means.size()); ++c) {
-    const double apart = std::abs(a.means[c] - b.means[c]) / b.deviations[c];
-    const double times = a.deviations[c] / b.deviations[c];
-    if (apart <= kMostApart && std::abs(times - 1) <= kMostApart) continue;
-    return "its values were standardized by the mean " + fixed(a.means[c], 3) +
-           " and the deviation " + fixed(a.deviations[c], 3) +
-           (a.means.size() > 1 ? " in channel " + std::to_string(c) : "") +
-           ", those of the run by " + fixed(b.means[c], 3) + " and " + fixed(b.deviations[c], 3);
-  }
-  return "";
+checks::DataFacts CustomTask::data_facts(const Dataset& dataset) const {
+  checks::DataFacts facts = Task::data_facts(dataset);
+  facts.is_own = true;
+  return facts;
 }
 
-std::vector<std::string> CustomTask::doubts(const Dataset& dataset) const {
-  constexpr double kMostCut = 0.5;
-  std::vector<std::string> doubts;
-  const CustomConfig found = config_of(dataset.manifest());
-  if (std::string doubt = doubt_of_scaling(found.scaling, config_.scaling); !doubt.empty()) {
-    doubts.push_back(std::move(doubt));
-  }
-  if (config_.length >= found.longest) return doubts;
-  const double share = cut_share(dataset.split("train"), config_);
-  if (share > kMostCut) {
-    doubts.push_back("task.length=" + std::to_string(config_.length) + " cuts off " +
-                     percent(share) + " of all positions; the longest sequence has " +
-                     thousands(found.longest));
-  }
-  return doubts;
-}
-
-void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
-                        Progress& progress) const {
-  import_own_files(sources, out, config_, progress);
+checks::ImportFacts CustomTask::import(const std::vector<std::string>& sources,
+                                       const std::string& out, Progress& progress) const {
+  return import_own_files(sources, out, config_, progress);
 }
 
 std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {

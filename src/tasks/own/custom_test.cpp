@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/rng.h"
-#include "checks/equal_examples.h"
 #include "tasks/own/test_own_data.h"
 
 namespace lra::tasks {
@@ -40,34 +39,6 @@ TEST_F(OwnData, TextIsBytesPlusOne) {
                 file("test.jsonl", R"({"text": "é", "label": "yes"})")});
   EXPECT_THAT(tokens(data.split("test"), 0), ElementsAre(0xC3 + 1, 0xA9 + 1));
   EXPECT_EQ(data.split("test").label(0), 1);
-}
-
-TEST_F(OwnData, StandardizedOtherwiseAnExampleIsStillTheSame) {
-  RandomStream random(4);
-  const std::string rows = rows_of(60, [&](int i) {
-    std::string values;
-    for (int k = 0; k < 12; ++k) {
-      values += (k > 0 ? ", " : "") + std::to_string(10 + 0.001 * random.below(100000));
-    }
-    return "{\"values\": [" + values + "], \"label\": " + std::to_string(i % 2) + "}";
-  });
-  struct Splits {
-    ScaledSplit train, test;
-  };
-  const auto splits_with = [&](const std::string& settings) {
-    const Dataset data = imported({file("train.jsonl", rows)}, settings);
-    const Scaling scaling = scaling_of(data);
-    return Splits{{data.split("train"), scaling}, {data.split("test"), scaling}};
-  };
-  const Splits own = splits_with(""), other = splits_with("split_seed = 1"),
-               plain = splits_with("split_seed = 1\nstandardize = false");
-  ASSERT_NE(own.train.scaling, other.train.scaling);
-  EXPECT_EQ(checks::count_equal(own.test, own.train, 1), 0);
-  EXPECT_GT(checks::count_equal(plain.test, own.train, 1), 0);
-  EXPECT_EQ(checks::count_equal(other.test, own.train, 1),
-            checks::count_equal(plain.test, own.train, 1));
-  EXPECT_EQ(checks::count_equal(own.test, other.train, 1),
-            checks::count_equal(own.test, plain.train, 1));
 }
 
 TEST_F(OwnData, WholeNumbersAreTokensAndZeroIsNoPadding) {

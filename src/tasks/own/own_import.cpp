@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/quoted.h"
-#include "base/text_format.h"
 #include "data/new_folder.h"
 #include "data/python_reader.h"
 #include "data/scaling.h"
@@ -21,7 +20,6 @@
 #include "io/progress.h"
 #include "tasks/own/class_names.h"
 #include "tasks/own/drawn_split.h"
-#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -63,7 +61,7 @@ class OwnImport {
   OwnImport(const CustomConfig& config, OwnExamples data)
       : config_(config), reading_(std::move(data.reading)), frames_(std::move(data.frames)) {}
 
-  void run(const std::string& out);
+  checks::ImportFacts run(const std::string& out);
 
  private:
   void read_tables();
@@ -72,7 +70,7 @@ class OwnImport {
   void refuse_untrained_labels() const;
   void state_facts();
   void standardize();
-  void note_shared_groups(DatasetWriter& writer) const;
+  std::vector<checks::SharedGroup> shared_groups() const;
   Manifest manifest() const;
   void write(DatasetWriter& writer) const;
   void write_example(const Frame& frame, int64_t example, int32_t label,
@@ -317,13 +315,14 @@ Manifest OwnImport::manifest() const {
 
 // Examples of one patient or recording are alike: those of the test were seen if others are in
 // train.
-void OwnImport::note_shared_groups(DatasetWriter& writer) const {
+std::vector<checks::SharedGroup> OwnImport::shared_groups() const {
+  std::vector<checks::SharedGroup> groups;
   for (size_t g = 0; g < reading_.groups.size(); ++g) {
     std::unordered_set<uint64_t> trained;
-    int64_t num_shared = 0;
-    size_t place = 0;
+    checks::SharedGroup& group =
+        groups.emplace_back(checks::SharedGroup{reading_.groups[g], 0, config_.num_test});
     const auto visit = [&](FrameSplit split, const auto& act) {
-      place = 0;
+      size_t place = 0;
       frames_.for_each_table([&](const Frame& frame) {
         for (int64_t i = 0; i < frame.size(); ++i, ++place) {
           if (splits_[place] == split) act(frame.group(static_cast<int64_t>(g), i));
@@ -331,17 +330,12 @@ void OwnImport::note_shared_groups(DatasetWriter& writer) const {
       });
     };
     visit(FrameSplit::kTrain, [&](uint64_t value) { trained.insert(value); });
-    if (static_cast<int64_t>(trained.size()) == config_.num_train) continue;  // a value for each
-    visit(FrameSplit::kTest, [&](uint64_t value) { num_shared += trained.contains(value); });
-    if (num_shared == 0) continue;
-    writer.add_note(std::string(kDoubtNote) + "column " + in_quotes(reading_.groups[g]) + ": " +
-                    thousands(num_shared) + " of the " + thousands(config_.num_test) +
-                    " test examples have a value there that training examples have; if they "
-                    "belong together, keep them in one split, with a column split");
+    visit(FrameSplit::kTest, [&](uint64_t value) { group.num_shared += trained.contains(value); });
   }
+  return groups;
 }
 
-void OwnImport::run(const std::string& out) {
+checks::ImportFacts OwnImport::run(const std::string& out) {
   read_tables();
   name_labels();
   draw_missing_splits();
@@ -350,13 +344,13 @@ void OwnImport::run(const std::string& out) {
   if (config_.input == "values" && config_.standardize) standardize();
   DatasetWriter writer(out, manifest(), 0);
   write(writer);
-  note_shared_groups(writer);
   writer.add_side_file(kLabelsFile, json_text(Json(reading_.labels)) + "\n");
   if (!means_.empty()) {
     const Json scaling{{"mean", means_}, {"deviation", deviations_}};
     writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
   }
   writer.finish();
+  return {.groups = shared_groups()};
 }
 
 }  // namespace
@@ -367,19 +361,19 @@ int64_t own_token_bytes(const CustomConfig& config) {
   return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
 }
 
-void import_own_files(const std::vector<std::string>& files, const std::string& out,
-                      const CustomConfig& config, Progress& progress) {
+checks::ImportFacts import_own_files(const std::vector<std::string>& files, const std::string& out,
+                                     const CustomConfig& config, Progress& progress) {
   CustomConfig named = config;
   named.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
   const std::string parent = folder_of(without_trailing_slash(out));
   make_folder(parent);
-  OwnImport(named, read_with_python({.files = files,
-                                     .label = config.label,
-                                     .split = config.split,
-                                     .sequences = config.sequences,
-                                     .ignore = config.ignore,
-                                     .input = config.input},
-                                    parent, progress))
+  return OwnImport(named, read_with_python({.files = files,
+                                            .label = config.label,
+                                            .split = config.split,
+                                            .sequences = config.sequences,
+                                            .ignore = config.ignore,
+                                            .input = config.input},
+                                           parent, progress))
       .run(out);
 }
 

@@ -36,15 +36,17 @@ class OwnData : public ::testing::Test {
                       const std::string& settings = "") {
     return error_of([&] { imported({file(name, content)}, settings); });
   }
-  // The doubts about what was imported, one in each line.
-  static std::string doubts_of(const Dataset& data) {
-    std::string doubts;
-    for (const std::string& doubt : data.manifest().doubts.value()) doubts += doubt + "\n";
-    return doubts;
+  // What the checks of the import found, one in each line.
+  static std::string found_in(const Dataset& data) {
+    std::string found;
+    for (const CheckFinding& finding : data.manifest().data_checks.value()) {
+      found += checks::text_of(finding) + "\n";
+    }
+    return found;
   }
-  std::string doubted(const std::string& name, const std::string& content,
-                      const std::string& settings = "") {
-    return doubts_of(imported({file(name, content)}, settings));
+  std::string found_in(const std::string& name, const std::string& content,
+                       const std::string& settings = "") {
+    return found_in(imported({file(name, content)}, settings));
   }
   std::string read(const Dataset& data, const std::string& what) {
     return data.manifest().settings.at("read_" + what);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/rng.h"
+#include "tasks/data_checks.h"
 #include "tasks/own/test_own_data.h"
 
 namespace lra::tasks {
@@ -21,55 +22,6 @@ std::string json_row(const std::string& sequence, int i, const std::string& more
 
 std::string tokens_row(const std::string& ids, int i, const std::string& more = "") {
   return json_row("\"tokens\": [" + ids + "]", i, more);
-}
-
-TEST_F(OwnFiles, AClassThatTheTestLacksIsInDoubt) {
-  const auto row = [](const char* split, int i) {
-    return R"({"text": "t)" + std::to_string(i) + R"(", "label": ")" +
-           (i == 0 && split[1] == 'r' ? "rare"
-            : i % 2                   ? "a"
-                                      : "b") +
-           R"(", "split": ")" + split + "\"}";
-  };
-  std::string rows;
-  for (const char* split : {"train", "val", "test"}) {
-    rows += rows_of(40, [&](int i) { return row(split, i + split[0] * 100 * (split[1] != 'r')); });
-  }
-  EXPECT_THAT(doubted("a.jsonl", rows), HasSubstr("class 2 has 0 of the 40 examples of test"));
-}
-
-TEST_F(OwnFiles, ClassesWithAnotherShareOfTheTestAreInDoubt) {
-  const auto row = [](int i, int period) {
-    return R"({"text": "t)" + std::to_string(i) + R"(", "label": ")" + (i % period ? "a" : "b") +
-           "\"}";
-  };
-  const Dataset data =
-      imported({file("train.jsonl", rows_of(100, [&](int i) { return row(i, 20); })),
-                file("test.jsonl", rows_of(60, [&](int i) { return row(i + 100, 2); }))});
-  EXPECT_THAT(doubts_of(data), HasSubstr("class 'b' is 50% of test and 6% of train"));
-}
-
-TEST_F(OwnFiles, ATestWhoseLabelsMeanSomethingElseIsInDoubt) {
-  const auto row = [](int i, int label) {
-    return "{\"x\": [" + std::to_string(10 * (i % 3) + i * 7919 % 5) + ".5, " +
-           std::to_string(i * 31 % 97) + "], \"label\": " + std::to_string(label) + "}";
-  };
-  const std::string train = file("train.jsonl", rows_of(300, [&](int i) { return row(i, i % 3); }));
-  const auto doubts_with = [&](int shift) {
-    const auto shifted = [&](int i) { return row(i + 1000, (i + 1000 + shift) % 3); };
-    return doubts_of(imported({train, file("test.jsonl", rows_of(100, shifted))}));
-  };
-  EXPECT_THAT(doubts_with(1),
-              HasSubstr("do labels and inputs of the test mean what those of train mean?"));
-  EXPECT_THAT(doubts_with(0), Not(HasSubstr("mean what")));
-}
-
-TEST_F(OwnFiles, AVocabularyOfIdsThatNeverOccurIsInDoubt) {
-  const auto row = [](int i) {
-    return tokens_row(std::to_string(i == 7 ? 16000000 : i) + ", 5", i);
-  };
-  EXPECT_THAT(doubted("a.jsonl", rows_of(60, row)),
-              HasSubstr("only 60 different token ids occur, and the largest is 16,000,000"));
 }
 
 TEST_F(OwnFiles, BaselinesFindALabelInTheInput) {
@@ -134,19 +86,6 @@ TEST_F(OwnFiles, ALabelsNumbersAreInTheirOrder) {
       HasSubstr("they are real numbers"));
 }
 
-TEST_F(OwnFiles, OneSubjectInTwoSplitsIsInDoubt) {
-  const auto doubts_with = [&](int num_subjects) {
-    return doubted("all.jsonl", rows_of(200, [&](int i) {
-                     return "{\"x\": [0.5, " + std::to_string(i * 7919 % 1000) +
-                            "], \"subject\": " + std::to_string(i % num_subjects) +
-                            ", \"label\": " + std::to_string(i % 2) + "}";
-                   }));
-  };
-  const auto shared = HasSubstr("column 'subject': 20 of the 20 test examples have a value there");
-  EXPECT_THAT(doubts_with(20), shared);
-  EXPECT_THAT(doubts_with(200), Not(shared)) << "each has its own";
-}
-
 TEST_F(OwnFiles, FactsOfTheDataCannotBeChanged) {
   const Dataset data = imported({file("all.jsonl", rows_of(60, text_row))});
   const ConfigTable facts = task_on_data("custom", root_.path("own")).settings;
@@ -160,17 +99,6 @@ TEST_F(OwnFiles, FactsOfTheDataCannotBeChanged) {
   EXPECT_EQ(error_with("length", int64_t{5}), "");
   EXPECT_THAT(error_of([&] { (void)task_on_data("custom:wine", root_.path("own")); }),
               HasSubstr("is the data set 'custom:own'; expected 'custom:wine'"));
-}
-
-TEST_F(OwnFiles, CuttingMostPositionsIsInDoubt) {
-  const Dataset data = imported({file("all.jsonl", rows_of(60, text_row))});
-  ConfigTable settings = task_on_data("custom", root_.path("own")).settings;
-  const auto doubts_at = [&](int64_t length) {
-    settings.set("length", {length, ""});
-    return kCustomTask.make(settings)->doubts(data);
-  };
-  EXPECT_THAT(doubts_at(3), ElementsAre(HasSubstr("task.length=3 cuts off 69")));
-  EXPECT_THAT(doubts_at(9), ElementsAre());
 }
 
 TEST_F(OwnFiles, FixedLengthsAreThoseOfTheRun) {
@@ -201,10 +129,42 @@ TEST_F(OwnFiles, OtherDataMustHaveTheLabelsOfTheRun) {
               AllOf(HasSubstr("its labels are"), HasSubstr("wolf"), HasSubstr("cat")));
   const Dataset longer = imported({file("more.jsonl", rows_of(90, row("cat", "dog")))});
   EXPECT_EQ(error_of([&] { run->refuse_other_kind(longer); }), "");
-  EXPECT_THAT(run->doubts(longer),
-              ElementsAre(HasSubstr("its values were standardized by the mean")));
-  const Dataset alike = imported({file("again.jsonl", rows_of(62, row("cat", "dog")))});
-  EXPECT_THAT(run->doubts(alike), ElementsAre()) << "another sample of the same";
+}
+
+TEST_F(OwnFiles, CuttingMostPositionsIsFoundForTheRun) {
+  const auto row = [](int i) {
+    return "{\"x\": [0.5, 1.5, 2.5, 3, 4, 5, 6, " + std::to_string(i) +
+           "], \"label\": " + std::to_string(i % 2) + "}";
+  };
+  const Dataset data = imported({file("a.jsonl", rows_of(60, row))});
+  const auto found_at = [&](int64_t length) {
+    ConfigTable settings = task_on_data("custom", root_.path("own")).settings;
+    settings.set("length", {length, ""});
+    std::string found;
+    for (const CheckFinding& finding : checks_of(*kCustomTask.make(settings), data)) {
+      found += finding.check + " ";
+    }
+    return found;
+  };
+  EXPECT_THAT(found_at(3), HasSubstr("cut"));
+  EXPECT_THAT(found_at(8), Not(HasSubstr("cut")));
+}
+
+TEST_F(OwnFiles, SubjectsInTrainAndTestAreFound) {
+  const auto rows = [](const char* column, int apart) {
+    return rows_of(120, [=](int i) {
+      const bool is_test = i >= 80;
+      return "{\"x\": [" + std::to_string(i * 37 % 101) + ", 0.5], \"" + column + "\": \"p" +
+             std::to_string(i % 20 + (is_test ? apart : 0)) + "\", \"split\": \"" +
+             (is_test ? "test"
+              : i % 4 ? "train"
+                      : "val") +
+             "\", \"label\": " + std::to_string(i % 2) + "}";
+    });
+  };
+  EXPECT_THAT(found_in("a.jsonl", rows("subject", 0)), HasSubstr("warning: groups: 30 of the 40"));
+  EXPECT_THAT(found_in("a.jsonl", rows("subject", 50)), Not(HasSubstr("groups")));
+  EXPECT_THAT(found_in("a.jsonl", rows("hour", 0)), Not(HasSubstr("groups")));
 }
 
 }  // namespace

@@ -93,22 +93,4 @@ checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSetting
   return fact;
 }
 
-std::vector<std::string> doubts_of_images(const Dataset& dataset, int size) {
-  constexpr int64_t kImagesForMarkers = 1000, kImagesForLabels = 20000;
-  std::vector<std::string> doubts;
-  for (const auto& [name, unused] : dataset.manifest().splits) {
-    const Split all = dataset.split(name);
-    const Split some = all.subset(drawn_examples(all.size(), kImagesForMarkers));
-    const int64_t num_odd = count_without_markers(some, size);
-    if (100 * num_odd <= some.size()) continue;
-    doubts.push_back(thousands(num_odd) + " of " + thousands(some.size()) + " images of " + name +
-                     " do not show two white discs on black");
-  }
-  const Split train = dataset.split("train");
-  const checks::Fact fact =
-      marker_distance_fact(train.subset(drawn_examples(train.size(), kImagesForLabels)), size);
-  if (!fact.ok) doubts.push_back(fact.detail);
-  return doubts;
-}
-
 }  // namespace lra::tasks

@@ -21,10 +21,6 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
 // otherwise than by being empty, as one of the archive is, or more than a few are.
 checks::Fact skipped_images_fact(const Manifest& manifest);
 
-// Doubts about imported images of size x size: of 1,000 of a split more than ten that do not show
-// what Pathfinder draws; labels that have nothing to do with the images.
-std::vector<std::string> doubts_of_images(const Dataset& dataset, int size);
-
 // Seed that the membership of the splits was drawn with, if the manifest states it.
 std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest);
 

@@ -19,6 +19,7 @@
 #include "checks/brightness_baseline.h"
 #include "checks/facts.h"
 #include "checks/place_baseline.h"
+#include "data/drawn_examples.h"
 #include "data/files.h"
 #include "tasks/pathfinder/check.h"
 #include "tasks/pathfinder/export.h"
@@ -28,7 +29,6 @@
 #include "tasks/pathfinder/picture.h"
 #include "tasks/pathfinder/split.h"
 #include "tasks/pathfinder/writer.h"
-#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -88,17 +88,17 @@ class PathfinderTask : public Task {
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
     refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
   }
-  std::vector<std::string> judge(const Dataset& dataset) const override {
-    return doubts_of_images(dataset, settings_.size);
-  }
+  checks::InputKind input() const override { return checks::InputKind::kPixels; }
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  std::string other_benchmark(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
@@ -266,8 +266,8 @@ void PathfinderTask::refuse_other_contours(const std::vector<PathfinderRecord>& 
   }
 }
 
-void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
-                            Progress& progress) const {
+checks::ImportFacts PathfinderTask::import(const std::vector<std::string>& sources,
+                                           const std::string& out, Progress& progress) const {
   const std::string folder = source_folder(sources);
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
   refuse_other_contours(records, folder);
@@ -290,10 +290,32 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   };
   writer.set_source_hash(write_splits(members, read, writer, progress));
   if (const int64_t others = count_pathfinder_images(folder) - num_records; others > 0) {
-    writer.add_note(std::string(kDoubtNote) + thousands(others) + " images in " + folder +
+    writer.add_note(thousands(others) + " images in " + folder +
                     "/imgs are in none of its metadata, and were left out");
   }
   writer.finish();
+  return {};
+}
+
+checks::DataFacts PathfinderTask::data_facts(const Dataset& dataset) const {
+  checks::DataFacts facts = Task::data_facts(dataset);
+  const auto counts = [&](int64_t num_images) {
+    const auto sizes = expected_pathfinder_sizes(dataset.manifest(), num_images);
+    return checks::SplitCounts{.train = sizes[0] + sizes[1], .test = sizes[2]};
+  };
+  facts.published = checks::PublishedData{.counts = counts(PathfinderConfig{}.num_images)};
+  facts.wanted = counts(config_.num_images);
+  return facts;
+}
+
+// The archive's outer pathfinder128 has the size of the published data, and labels that have
+// nothing to do with its images.
+std::string PathfinderTask::other_benchmark(const Dataset& dataset) const {
+  constexpr int64_t kImagesForLabels = 20000;
+  const Split train = dataset.split("train");
+  const checks::Fact labels = marker_distance_fact(
+      train.subset(drawn_examples(train.size(), kImagesForLabels)), settings_.size);
+  return labels.ok ? "" : labels.detail;
 }
 
 std::vector<std::vector<std::string>> PathfinderTask::find_copies(const std::string& root) const {

@@ -17,10 +17,4 @@ inline constexpr std::array<const char*, 3> kPairSplits = {"train", "val", "test
 // no file `ids_name`.
 void refuse_other_ids(const std::string& pairs, const std::string& ids_name, std::string_view ids);
 
-// Returns a doubt if more than one id in a hundred names several texts, or the text of another id,
-// as when ids are line numbers, or an error page replaces texts that were not available.
-// `ids_files` are the side files with the ids of kPairSplits.
-std::vector<std::string> doubts_of_ids(const Dataset& dataset,
-                                       const std::array<std::string, 3>& ids_files);
-
 }  // namespace lra::tasks

@@ -23,10 +23,8 @@
 #include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/data_doubts.h"
 #include "tasks/retrieval/pair_checks.h"
 #include "tasks/retrieval/pair_files.h"
-#include "tasks/retrieval/shared_words.h"
 
 namespace lra::tasks {
 namespace {
@@ -72,11 +70,12 @@ class RetrievalTask : public Task {
             .num_classes = kRetrievalClasses,
             .num_towers = 2};
   }
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> judge(const Dataset& dataset) const override;
+  checks::InputKind input() const override { return checks::InputKind::kText; }
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -182,8 +181,8 @@ int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const st
   return bytes;
 }
 
-void RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
-                           Progress& progress) const {
+checks::ImportFacts RetrievalTask::import(const std::vector<std::string>& sources,
+                                          const std::string& out, Progress& progress) const {
   refuse_existing(without_trailing_slash(out));
   const PairFiles files = files_of(sources);
   std::unique_ptr<PaperTexts> texts;
@@ -206,6 +205,7 @@ void RetrievalTask::import(const std::vector<std::string>& sources, const std::s
   }
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.finish();
+  return {};
 }
 
 std::vector<std::vector<std::string>> RetrievalTask::find_copies(const std::string& root) const {
@@ -291,20 +291,14 @@ checks::Fact cut_fact(const Split& split, const std::string& name, int64_t lengt
   return fact;
 }
 
-// 0.75 is what 4,306 training pairs of real papers give.
-std::vector<std::string> RetrievalTask::judge(const Dataset& dataset) const {
-  std::vector<std::string> doubts = doubts_of_ids(dataset, {ids_file(0), ids_file(1), ids_file(2)});
-  const Split train = dataset.split("train"), test = dataset.split("test");
-  const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
-  const KnownBaseline shared_words{.found = shared_words_baseline(some, test),
-                                   .published = 0.75,
-                                   .least = 0.6,
-                                   .fewest_train = 2000,
-                                   .fewest_test = 300};
-  for (std::string& doubt : doubts_of_labels(shared_words, some, test)) {
-    doubts.push_back(std::move(doubt));
-  }
-  return doubts;
+checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
+  const auto counts = [](const RetrievalConfig& c) {
+    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
+  };
+  checks::DataFacts facts = Task::data_facts(dataset);
+  facts.published = checks::PublishedData{.counts = counts({})};
+  facts.wanted = counts(config_);
+  return facts;
 }
 
 std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {

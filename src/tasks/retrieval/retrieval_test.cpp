@@ -15,8 +15,6 @@ namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kSmall = "num_train = 100\nnum_val = 40\nnum_test = 40\n";
@@ -174,28 +172,6 @@ TEST(Retrieval, ByteBaselineReadsBothTexts) {
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);  // the letter that tells stands in the second text
-}
-
-TEST(Retrieval, IdsThatContradictTheTextsAreDoubted) {
-  const TestFolder root;
-  write_small_pairs(root.path("raw"));
-  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("data"))),
-              ElementsAre());
-  const std::string path = root.path("raw/new_aan_pairs.eval.tsv");
-  std::string one_id, one_text;
-  read_pairs(path, 5, [&](const PairLine& pair) {
-    const std::string label = std::to_string(pair.label) + "\t";
-    const std::string first = std::string(pair.id1) + "\t", second = std::string(pair.id2) + "\t";
-    one_id +=
-        label + "P7\t" + second + std::string(pair.text1) + "\t" + std::string(pair.text2) + "\n";
-    one_text += label + first + second + "no such paper\t" + std::string(pair.text2) + "\n";
-  });
-  write_text(path, one_id);
-  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("ids"))), ElementsAre());
-  write_text(root.path("raw/new_aan_pairs.train.tsv"), one_id);
-  write_text(path, one_text);
-  EXPECT_THAT(retrieval_task()->judge(import({root.path("raw")}, root.path("texts"))),
-              Contains(HasSubstr("ids name the text of another")));
 }
 
 TEST(Retrieval, AFileOfIdsBesideThePairsSaysTheSame) {

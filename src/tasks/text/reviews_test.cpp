@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-std::string read_error(const std::string& source) {
+std::string review_error(const std::string& source) {
   QuietProgress progress;
   return error_of([&] {
     const Reviews reviews = open_reviews(source, progress);
@@ -31,7 +31,7 @@ std::string read_error(const std::string& source) {
 std::string archive_error(const std::vector<ArchiveItem>& items) {
   const TestFolder root;
   write_test_archive(root.path("x.tar.gz"), items);
-  const std::string error = read_error(root.path("x.tar.gz"));
+  const std::string error = review_error(root.path("x.tar.gz"));
   // Whatever the archive says, nothing but itself is there afterwards.
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(root.path(".")),
                           fs::recursive_directory_iterator()),
@@ -83,7 +83,7 @@ TEST(Reviews, AbsurdSizesAreRefusedBeforeAnythingIsRead) {
   std::snprintf(text, sizeof text, "%06o", sum);
   header.replace(148, 7, text, 7);
   write_text(root.path("x.tar"), header + std::string(4096, '\0'));
-  EXPECT_THAT(read_error(root.path("x.tar")), HasSubstr("absurd size"));
+  EXPECT_THAT(review_error(root.path("x.tar")), HasSubstr("absurd size"));
 }
 
 TEST(Reviews, LinksToFilesAreReadFromAFolder) {
@@ -96,9 +96,9 @@ TEST(Reviews, LinksToFilesAreReadFromAFolder) {
     fs::create_directories(link.parent_path());
     fs::create_symlink(file.path(), link);
   }
-  EXPECT_EQ(read_error(root.path("aclImdb")), "");
+  EXPECT_EQ(review_error(root.path("aclImdb")), "");
   fs::create_symlink("nowhere", root.path("aclImdb/train/pos/99_9.txt"));
-  EXPECT_THAT(read_error(root.path("aclImdb")), HasSubstr("a link to nothing"));
+  EXPECT_THAT(review_error(root.path("aclImdb")), HasSubstr("a link to nothing"));
 }
 
 TEST(Reviews, DamagedArchivesAreRefused) {
@@ -115,11 +115,11 @@ TEST(Reviews, DamagedArchivesAreRefused) {
   const std::string good = read_file(root.path("good.tar.gz"), 1 << 20);
   for (size_t size = 0; size + 64 < good.size(); size += good.size() / 40) {
     write_text(root.path("bad.tar.gz"), good.substr(0, size));
-    EXPECT_NE(read_error(root.path("bad.tar.gz")), "") << size;
+    EXPECT_NE(review_error(root.path("bad.tar.gz")), "") << size;
   }
   write_text(root.path("bad.tar.gz"), "no archive at all");
-  EXPECT_NE(read_error(root.path("bad.tar.gz")), "");
-  EXPECT_THAT(read_error(root.path("none.tar.gz")), HasSubstr("no such file"));
+  EXPECT_NE(review_error(root.path("bad.tar.gz")), "");
+  EXPECT_THAT(review_error(root.path("none.tar.gz")), HasSubstr("no such file"));
 }
 
 // They have to be in memory at a time. A folder of as many is read as it is written.
@@ -138,15 +138,15 @@ TEST(Reviews, OddFoldersAreRefused) {
   const TestFolder root;
   write_small_imdb(root.path("."), 2);
   write_text(root.path("aclImdb/train/pos/notes.txt"), "x");
-  EXPECT_THAT(read_error(root.path(".")), HasSubstr("notes.txt: is not the name of a review"));
+  EXPECT_THAT(review_error(root.path(".")), HasSubstr("notes.txt: is not the name of a review"));
   fs::remove(root.path("aclImdb/train/pos/notes.txt"));
   write_text(root.path("aclImdb/train/pos/0_8.txt"), "x");
-  EXPECT_THAT(read_error(root.path(".")), HasSubstr("the same number"));
+  EXPECT_THAT(review_error(root.path(".")), HasSubstr("the same number"));
   fs::remove_all(root.path("aclImdb/test/neg"));
-  EXPECT_THAT(read_error(root.path(".")), HasSubstr("no such folder"));
+  EXPECT_THAT(review_error(root.path(".")), HasSubstr("no such folder"));
   raise_stop_flag(SIGINT);
   fs::create_directories(root.path("aclImdb/test/neg"));
-  EXPECT_THAT(read_error(root.path(".")), HasSubstr("stopped"));
+  EXPECT_THAT(review_error(root.path(".")), HasSubstr("stopped"));
   clear_stop_flag();
 }
 
@@ -159,9 +159,9 @@ TEST(Reviews, SwappedClassesAreRefused) {
         root.path(std::string("aclImdb/") + split + "/pos/0_" + (is_swapped ? "2" : "8") + ".txt"),
         "good");
   }
-  EXPECT_THAT(read_error(root.path(".")),
+  EXPECT_THAT(review_error(root.path(".")),
               HasSubstr("the reviews of test/neg have higher ratings than those of test/pos"));
-  EXPECT_THAT(read_error(root.path("aclImdb/train")), HasSubstr("name the folder above"));
+  EXPECT_THAT(review_error(root.path("aclImdb/train")), HasSubstr("name the folder above"));
 }
 
 TEST(Reviews, ReviewNamesAreReadExactly) {

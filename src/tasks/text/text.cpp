@@ -27,7 +27,6 @@
 #include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/data_doubts.h"
 #include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
 
@@ -61,8 +60,8 @@ struct TextConfig {
 };
 
 // The 50,000 labeled reviews, from every layout that import() reads.
-constexpr checks::PublishedData kTextPublished = {
-    .num_train = 25000, .num_test = 25000, .examples = "684ae817b0c486a6c3514479f6328db0"};
+constexpr checks::PublishedData kTextPublished = {.counts = {.train = 25000, .test = 25000},
+                                                  .examples = "684ae817b0c486a6c3514479f6328db0"};
 
 class TextTask : public Task {
  public:
@@ -73,11 +72,12 @@ class TextTask : public Task {
   }
   std::string validation() const override { return config_.validation; }
   Split split(const Dataset& dataset, const std::string& name) const override;
-  void import(const std::vector<std::string>& sources, const std::string& out,
-              Progress& progress) const override;
+  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
+                             Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> judge(const Dataset& dataset) const override;
+  checks::InputKind input() const override { return checks::InputKind::kText; }
+  checks::DataFacts data_facts(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -128,8 +128,8 @@ bool is_archive(const std::string& path) {
   return !is_folder(path) && (name.find(".tar") != std::string::npos || name.ends_with(".tgz"));
 }
 
-void TextTask::import(const std::vector<std::string>& sources, const std::string& out,
-                      Progress& progress) const {
+checks::ImportFacts TextTask::import(const std::vector<std::string>& sources,
+                                     const std::string& out, Progress& progress) const {
   const bool are_tables = std::ranges::none_of(sources, [&](const std::string& source) {
     return is_archive(source) || !find_copies(source).empty();
   });
@@ -175,6 +175,7 @@ void TextTask::import(const std::vector<std::string>& sources, const std::string
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.add_side_file(kNamesFile, names);
   writer.finish();
+  return {};
 }
 
 std::vector<std::vector<std::string>> TextTask::find_copies(const std::string& root) const {
@@ -224,39 +225,11 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
   return keys;
 }
 
-// The stars of bad reviews are 1 to 4 in the official data, those of good ones 7 to 10.
-bool is_contradicted(const ReviewKey& key) {
-  const bool is_low = key.rating >= 1 && key.rating <= 4;
-  const bool is_high = key.rating >= 7 && key.rating <= 10;
-  return key.label == 1 ? is_low : is_high;
-}
-
-std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
-  constexpr int64_t kMostLearned = 25000;  // 25 MB
-  const auto some = [&](const char* name) {
-    const Split split = dataset.split(name);
-    return split.subset(drawn_examples(split.size(), kMostLearned));
-  };
-  const Split train = some("train"), test = some("test");
-  std::vector<std::string> doubts =
-      doubts_of_labels({.found = checks::byte_unigram_baseline(train, test, TextConfig{}.length),
-                        .published = 0.64,
-                        .least = 0.6},
-                       train, test);
-  std::ranges::move(checks::doubts_of_published(dataset, kTextPublished),
-                    std::back_inserter(doubts));
-  std::vector<ReviewKey> keys = read_names(dataset);
-  if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating);
-      unrated > 0 && unrated < std::ssize(keys)) {  // tables have no ratings
-    doubts.push_back(counted(unrated, "review") +
-                     " with the rating 0, which those without a label (unsup) have");
-  }
-  std::erase_if(keys, [](const ReviewKey& key) { return !is_contradicted(key); });
-  if (keys.empty()) return doubts;
-  doubts.push_back(thousands(static_cast<int64_t>(keys.size())) +
-                   " reviews have ratings of the other class, the first " +
-                   review_path(keys.front()));
-  return doubts;
+checks::DataFacts TextTask::data_facts(const Dataset& dataset) const {
+  checks::DataFacts facts = Task::data_facts(dataset);
+  facts.published = kTextPublished;
+  facts.wanted = {.train = config_.num_train, .test = config_.num_test};
+  return facts;
 }
 
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,

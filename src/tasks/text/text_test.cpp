@@ -15,7 +15,6 @@ namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> text_task(const std::string& toml = "") {
@@ -155,25 +154,6 @@ TEST(Text, BaselinesSeeWhatBytesTell) {
   EXPECT_GT(baselines[1].accuracy, 0.9);
 }
 
-TEST(Text, RatingsOfTheOtherClassAreDoubted) {
-  const TestFolder root;
-  for (const char* name : {"train/neg/0_4.txt", "train/pos/0_7.txt", "test/neg/0_1.txt",
-                           "test/pos/0_10.txt", "train/neg/1_5.txt", "train/pos/1_6.txt"}) {
-    write_text(root.path("aclImdb/" + std::string(name)), name);
-  }
-  const auto judged = [&](const std::string& out) {
-    import(root.path("."), root.path(out));
-    return text_task()->judge(Dataset::open(root.path(out)));
-  };
-  EXPECT_THAT(judged("good"), ElementsAre());
-  write_text(root.path("aclImdb/train/pos/123_2.txt"), "x");
-  write_text(root.path("aclImdb/test/neg/9_7.txt"), "y");
-  EXPECT_THAT(judged("bad"), ElementsAre("2 reviews have ratings of the other class, the first "
-                                         "train/pos/123_2.txt"));
-  write_text(root.path("aclImdb/train/neg/200_0.txt"), "z");
-  EXPECT_THAT(judged("unrated"), testing::Contains(HasSubstr("1 review with the rating 0")));
-}
-
 TEST(Text, ExportTrustsNoName) {
   const TestFolder root;
   write_small_imdb(root.path("."), 1);
@@ -219,7 +199,6 @@ TEST(Text, TheRealReviewsAreAsPublished) {
   import(sources[0], root.path("data"));
   const Dataset dataset = Dataset::open(root.path("data"));
   EXPECT_EQ(dataset.hash(), "f2c668d6e35a7629807eddb673ad2f50");
-  EXPECT_THAT(text_task()->doubts(dataset), ElementsAre());
   for (const checks::Fact& fact : text_task()->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }

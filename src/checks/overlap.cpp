@@ -1,0 +1,237 @@
+#include "checks/overlap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "data/drawn_examples.h"
+#include "data/stopping.h"
+
+namespace lra::checks {
+namespace {
+
+// The units that passages are made of: hashes of positions, or of the words of a text in small
+// letters.
+class UnitReader {
+ public:
+  UnitReader(const Split& split, const StatsSettings& settings)
+      : split_(split), is_text_(settings.input == InputKind::kText) {}
+
+  void read(int64_t example, int64_t tower, std::vector<uint64_t>& units) {
+    units.clear();
+    is_text_ ? read_words(split_.stored_bytes(example, tower), units)
+             : read_positions(example, tower, units);
+  }
+
+ private:
+  void read_words(std::span<const uint8_t> text, std::vector<uint64_t>& units) {
+    uint64_t word = 0;
+    for (const uint8_t c : text) {
+      const bool is_capital = c >= 'A' && c <= 'Z';
+      if (is_capital || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 128) {
+        word = (word + 1 + (is_capital ? c + 32u : c)) * 0x9E3779B97F4A7C15u;
+      } else if (word != 0) {
+        units.push_back(word);
+        word = 0;
+      }
+    }
+    if (word != 0) units.push_back(word);
+  }
+  void read_positions(int64_t example, int64_t tower, std::vector<uint64_t>& units) {
+    const auto width = static_cast<size_t>(split_.words_per_token());
+    words_.resize(static_cast<size_t>(split_.sequence_length(example, tower)) * width);
+    split_.read_tokens(example, tower, words_);
+    for (size_t at = 0; at < words_.size(); at += width) {
+      units.push_back(width == 1 ? static_cast<uint32_t>(words_[at]) + uint64_t{1}
+                                 : hash64(std::as_bytes(std::span(words_).subspan(at, width))));
+    }
+  }
+
+  const Split& split_;
+  bool is_text_;
+  std::vector<int32_t> words_;
+};
+
+// Units of a passage, and which passages are kept: the same in every example, so that what two
+// examples share is kept of both.
+struct PassageRule {
+  size_t units = 16;
+  uint64_t dropped = 0;  // bits of its hash that are 0
+};
+
+PassageRule rule_of(const Split& train, const StatsSettings& settings, int64_t num_positions) {
+  constexpr double kBits = 40;  // a trillion different passages
+  constexpr int64_t kDrawn = 100, kMostKept = int64_t{1} << 20, kKeptOfEach = 64;
+  PassageRule rule;
+  if (settings.input == InputKind::kText) {
+    rule.units = 8;
+  } else {
+    std::map<uint64_t, int64_t> counts;
+    std::vector<uint64_t> units;
+    double all = 0, bits = 0;  // of a unit: Shannon's entropy
+    UnitReader reader(train, settings);
+    for (const int64_t example : drawn_examples(train.size(), kDrawn)) {
+      reader.read(example, 0, units);
+      for (const uint64_t unit : units) ++counts[unit];
+      all += static_cast<double>(units.size());
+    }
+    for (const auto& [unit, count] : counts) {
+      const double share = static_cast<double>(count) / all;
+      bits -= share * std::log2(share);
+    }
+    rule.units = static_cast<size_t>(std::clamp(std::ceil(kBits / bits), 16.0, 64.0));
+  }
+  const int64_t most = std::max(kMostKept, kKeptOfEach * train.size() * settings.num_towers);
+  while (num_positions > most * static_cast<int64_t>(rule.dropped + 1)) {
+    rule.dropped = 2 * rule.dropped + 1;
+  }
+  return rule;
+}
+
+uint64_t mixed(uint64_t hash) {
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+  return hash ^ hash >> 32;
+}
+
+// The different passages of a sequence, sorted; a polynomial hash that rolls from one to the next.
+void passages_of(const std::vector<uint64_t>& units, const PassageRule& rule,
+                 std::vector<uint64_t>& kept) {
+  constexpr uint64_t kBase = 0x9E3779B97F4A7C15u;
+  kept.clear();
+  uint64_t hash = 0, last_power = 1, run = 0;
+  for (size_t i = 0; i < rule.units; ++i) last_power *= kBase;
+  for (size_t i = 0; i < units.size(); ++i) {
+    hash = hash * kBase + units[i];
+    if (i >= rule.units) hash -= units[i - rule.units] * last_power;
+    run = i > 0 && units[i] == units[i - 1] ? run + 1 : 1;
+    if (i + 1 < rule.units || run >= rule.units) continue;
+    const uint64_t passage = mixed(hash);
+    if ((passage & rule.dropped) == 0) kept.push_back(passage);
+  }
+  std::ranges::sort(kept);
+  kept.erase(std::ranges::unique(kept).begin(), kept.end());
+}
+
+// The passages of each sequence of a split, one sequence after another.
+std::vector<std::vector<uint64_t>> all_passages(const Split& split, const PassageRule& rule,
+                                                const StatsSettings& settings) {
+  const int64_t towers = settings.num_towers;
+  std::vector<std::vector<uint64_t>> passages(static_cast<size_t>(split.size() * towers));
+  parallel_ranges(static_cast<int64_t>(passages.size()), 64, [&](int64_t begin, int64_t end) {
+    throw_if_stopped();
+    UnitReader reader(split, settings);
+    std::vector<uint64_t> units, kept;
+    for (int64_t i = begin; i < end; ++i) {
+      reader.read(i / towers, i % towers, units);
+      passages_of(units, rule, kept);
+      passages[static_cast<size_t>(i)] = kept;
+    }
+  });
+  return passages;
+}
+
+// A set that may say yes for one in many that it does not hold.
+class RoughSet {
+ public:
+  void add(uint64_t hash) { bits_[hash >> 40 & kMask] = true; }
+  bool may_hold(uint64_t hash) const { return bits_[hash >> 40 & kMask]; }
+
+ private:
+  static constexpr uint64_t kMask = (uint64_t{1} << 24) - 1;
+  std::vector<bool> bits_ = std::vector<bool>(kMask + 1);
+};
+
+struct PassagePlace {
+  uint64_t passage;
+  int32_t example;
+  auto operator<=>(const PassagePlace&) const = default;
+};
+
+// Where train has passages of the other splits.
+std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule& rule,
+                                          const StatsSettings& settings, const RoughSet& wanted) {
+  std::vector<PassagePlace> places;
+  const auto passages = all_passages(train, rule, settings);
+  for (size_t i = 0; i < passages.size(); ++i) {
+    const auto example = static_cast<int32_t>(i / static_cast<size_t>(settings.num_towers));
+    for (const uint64_t passage : passages[i]) {
+      if (wanted.may_hold(passage)) places.push_back({passage, example});
+    }
+  }
+  std::ranges::sort(places);
+  return places;
+}
+
+// The training examples that have a quarter of the passages.
+std::set<int32_t> examples_with(const std::vector<uint64_t>& passages,
+                                const std::vector<PassagePlace>& places, int64_t most_sharers) {
+  constexpr size_t kFewest = 8, kOneIn = 4;
+  std::vector<int32_t> sharers;
+  size_t num_judged = 0;
+  for (const uint64_t passage : passages) {
+    const auto [first, last] =
+        std::ranges::equal_range(places, passage, {}, &PassagePlace::passage);
+    if (last - first > most_sharers) continue;
+    ++num_judged;
+    for (auto place = first; place != last; ++place) sharers.push_back(place->example);
+  }
+  std::set<int32_t> found;
+  if (num_judged < kFewest) return found;
+  std::ranges::sort(sharers);
+  for (size_t begin = 0, end = 0; begin < sharers.size(); begin = end) {
+    while (end < sharers.size() && sharers[end] == sharers[begin]) ++end;
+    if (kOneIn * (end - begin) >= num_judged) found.insert(sharers[begin]);
+  }
+  return found;
+}
+
+// True if all sequences of an example share passages with one and the same example.
+bool overlaps(std::span<const std::vector<uint64_t>> sequences,
+              const std::vector<PassagePlace>& places, int64_t most_sharers) {
+  std::set<int32_t> found = examples_with(sequences[0], places, most_sharers);
+  for (const std::vector<uint64_t>& passages : sequences.subspan(1)) {
+    if (found.empty()) return false;
+    const std::set<int32_t> others = examples_with(passages, places, most_sharers);
+    std::erase_if(found, [&](int32_t example) { return !others.contains(example); });
+  }
+  return !found.empty();
+}
+
+}  // namespace
+
+std::vector<int64_t> count_overlaps(const Dataset& dataset, const std::string& train,
+                                    const std::vector<std::string>& others,
+                                    const StatsSettings& settings) {
+  const Split train_split = dataset.split(train);
+  int64_t num_positions = 0;
+  for (const ShardInfo& shard : dataset.manifest().splits.at(train)) {
+    num_positions += shard.num_tokens;
+  }
+  const PassageRule rule = rule_of(train_split, settings, num_positions);
+  std::vector<std::vector<std::vector<uint64_t>>> passages;
+  RoughSet wanted;
+  for (const std::string& name : others) {
+    passages.push_back(all_passages(dataset.split(name), rule, settings));
+    for (const auto& sequence : passages.back()) {
+      for (const uint64_t passage : sequence) wanted.add(passage);
+    }
+  }
+  const std::vector<PassagePlace> places = places_in_train(train_split, rule, settings, wanted);
+  const int64_t most_sharers =
+      std::min<int64_t>(100, std::max<int64_t>(10, train_split.size() / 4));
+  const auto towers = static_cast<size_t>(settings.num_towers);
+  std::vector<int64_t> counts;
+  for (const auto& sequences : passages) {
+    int64_t& count = counts.emplace_back(0);
+    for (size_t i = 0; i < sequences.size(); i += towers) {
+      count += overlaps(std::span(sequences).subspan(i, towers), places, most_sharers);
+    }
+  }
+  return counts;
+}
+
+}  // namespace lra::checks
