@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "fuzz_target.h"
 #include "data/frame_file.h"
+#include "fuzz_target.h"
 
 namespace {
 

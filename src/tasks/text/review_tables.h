@@ -17,7 +17,7 @@ struct ReviewTables {
 // or negative and positive. Reviews are numbered in order and have the rating 0, unknown. A single
 // table without splits has its test drawn: every second review of a keyed permutation, the same in
 // every run. `scratch` is a folder for temporary files. Throws lra::Error that names file and row.
-ReviewTables open_review_tables(const std::vector<std::string>& sources,
-                                const std::string& scratch, Progress& progress);
+ReviewTables open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
+                                Progress& progress);
 
 }  // namespace lra::tasks
