@@ -252,7 +252,7 @@ def own_data(world):
     yield imported("base64", warns("broken_text"), coded[:200], coded[200:])
     files = [row | {"text": f"data/reviews/{k}.txt"} for k, row in enumerate(long + texts(80, 14))]
     yield imported("names of files", warns("broken_text"), files[:200], files[200:])
-    yield imported("a mask that is not read", "padding", [row | {"attention_mask": [1] * 40} for row in ids],
+    yield imported("a mask longer than its tokens", "the length is 40; expected 0 to", [row | {"attention_mask": [1] * 40} for row in ids],
                    [row | {"attention_mask": [1] * 40} for row in other_ids])
     yield imported("labels written in another way", "label 'one'|has the label", a, each(b, label=lambda y: "one"))
     yield imported("a test under other names", "values", a, [{"features": row["values"], "label": row["label"]} for row in b])
@@ -291,7 +291,7 @@ def wrong_weights(world):
     kept = json.loads((run / "record.json").read_text())
     kept["test"]["accuracy"] = 0.777
     (run / "record.json").write_text(json.dumps(kept))
-    yield "report of an edited record", "left out|no record", ["report", run], None
+    yield "report of an edited record", "changed after it was written", ["report", run], None
     tensors, _ = read_tensors(own / "checkpoints/latest/model.safetensors")
     for name, content in (("zero", bytes), ("NaN", lambda size: b"\x00\x00\xc0\x7f" * (size // 4))):
         path = world.root / f"{name}.safetensors"
