@@ -335,7 +335,7 @@ class Arena(unittest.TestCase):
         folder = self.folder / "told"
         self.lra("train", "listops", "s4d", "--out", str(folder / "one"), "--quiet", settings=TINY)
         self.assertTrue(torch.equal(lra.nn.weights(str(folder / "one"), 0)["c"],
-                                    lra.nn.weights(str(folder / "one"), 0, "best")["c"]))
+                                    lra.nn.weights(str(folder / "one"), 0, "latest")["c"]))
         shutil.copytree(folder / "one", folder / "two")
         with self.assertWarnsRegex(UserWarning, "two: the same run as .*one"):
             rows = lra.results(folder)
