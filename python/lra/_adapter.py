@@ -180,11 +180,11 @@ class Adapted:
         mask = None if self.takes_context else _mask_argument(module)
         self._mask = None if mask is None else mask.name
         self._insists = mask is not None and mask.default is inspect.Parameter.empty
-        for name, tensor in module.named_parameters():
-            if isinstance(tensor, torch.nn.parameter.UninitializedParameter):
+        for name, parameter in module.named_parameters():
+            if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
                 raise TypeError(f"parameter {name} is lazy; give the width to its layer")
-            if tensor.dtype != torch.float32:
-                raise TypeError(f"parameter {name} is {tensor.dtype}; expected torch.float32")
+            if parameter.dtype != torch.float32:
+                raise TypeError(f"parameter {name} is {parameter.dtype}; expected torch.float32")
         for name, tensor in self.buffers().items():
             if tensor.dtype not in _SAVED:
                 raise TypeError(
