@@ -1,4 +1,4 @@
-# What a build needs from the system, and what the packages are called there. Read by tools/setup.
+# Packages that a build needs from the system, by their names there. Read by tools/setup.
 #
 # Every row: what is looked for (a command, a Python module or a header), then its package in Debian
 # and Ubuntu, Fedora and its relatives, Arch Linux, and openSUSE; a dash where the system has none.

@@ -26,7 +26,7 @@ from ._adapter import Adapted, Shape, adapt
 from ._code import code_hash, origins
 
 _layers: dict[int, Adapted] = {}
-# Of each class and its arguments, a layer that is not trained: it has the groups and the sizes, and
+# One untrained layer for each class and its arguments, which has the groups and the sizes, and
 # the checks call it.
 _samples: dict[tuple[Any, ...], Adapted] = {}
 _numbers = itertools.count()

@@ -129,7 +129,7 @@ void shift(const SplitStats& train, const SplitStats& split, const DataFacts&, F
   }
 }
 
-// Of a further example of the same source as many tokens are new as occur in one alone of train
+// As many tokens of a further example of the same source are new as occur in one example of train
 // (Good, 1953).
 void unseen_ids(const SplitStats& train, const SplitStats& split, const DataFacts&, Found& found) {
   constexpr double kMostNew = 0.05, kTimesSingle = 2;
@@ -289,7 +289,7 @@ void class_format(const SplitStats&, const SplitStats& split, const DataFacts& f
   }
 }
 
-// What is held out for validation belongs to train.
+// Examples held out for validation belong to train.
 void changed_benchmark(const SplitStats& train, const SplitStats& split, const DataFacts& facts,
                        Found& found) {
   if (&split != &train || !facts.published) return;

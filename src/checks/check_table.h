@@ -24,13 +24,13 @@ struct SharedGroup {
   int64_t num_shared = 0, num_test = 0;
 };
 
-// What an import knows of its files, and no prepared data holds.
+// Facts about the files of an import that its prepared data does not hold.
 struct ImportFacts {
   std::vector<SharedGroup> groups = {};
   std::vector<std::string> remarks = {};  // one sentence each
 };
 
-// What the checks know of a dataset besides its statistics.
+// Facts about a dataset that the checks need besides its statistics.
 struct DataFacts {
   StatsSettings stats = {};
   bool is_own = false;  // a user's own data; else that of a benchmark

@@ -151,7 +151,7 @@ struct PassagePlace {
   auto operator<=>(const PassagePlace&) const = default;
 };
 
-// Where train has passages of the other splits.
+// Places in train of the passages of the other splits.
 std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule& rule,
                                           const StatsSettings& settings, const RoughSet& wanted) {
   std::vector<PassagePlace> places;

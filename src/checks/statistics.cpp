@@ -13,7 +13,7 @@ namespace lra::checks {
 namespace {
 
 constexpr size_t kFewestChannels = 8, kShortestRun = 8;
-// Of an example that does not equal another by chance.
+// Fewest tokens, or letters, of an example that does not equal another by chance.
 constexpr int64_t kFewestTokens = 16, kFewestLetters = 100;
 
 // Statistics of some examples in a row.

@@ -107,7 +107,7 @@ struct SplitStats {
   }
 };
 
-// What statistics need to know of a task.
+// Facts about a task that its statistics need.
 struct StatsSettings {
   InputKind input = InputKind::kTokens;
   int64_t num_classes = 2, num_towers = 1;

@@ -49,7 +49,7 @@ struct Manifest {
   std::map<std::string, std::vector<ShardInfo>> splits;  // "train", "val", "test"
   std::map<std::string, SideFileInfo> side_files;        // by file name
   std::vector<std::string> notes;  // "sample 17 of train drawn again once: duplicate"
-  // What the checks of imported data found (checks/check_table.h), and its baselines. Absent in
+  // Findings of the checks of imported data (checks/check_table.h), and its baselines. Absent in
   // manifests before schema 4, whose data is checked when it is used, and of generated data. The
   // doubts that schema 3 had in their place are left out.
   std::optional<std::vector<CheckFinding>> data_checks = {};

@@ -21,7 +21,7 @@ struct ReadRequest {
   std::string input = "auto";  // text, tokens or values
 };
 
-// What the reader found, apart from the examples.
+// Everything that the reader found but the examples.
 struct OwnReading {
   std::string input, why;  // text, tokens or values
   int64_t num_examples = 0, num_sequences = 1, channels = 1;

@@ -138,7 +138,7 @@ struct AnalysisRecord : RunIdentity {
   // Warnings of the run's record about its data and presets, and doubts about other data that was
   // read. Absent in records of earlier programs.
   std::optional<std::vector<std::string>> warnings = {};
-  // What the checks of the data found: that of the run, or other data that was read.
+  // Findings of the checks of the data: that of the run, or other data that was read.
   std::optional<std::vector<CheckFinding>> data_checks = {};
 
   // The one that `kind` names.

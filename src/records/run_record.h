@@ -157,7 +157,7 @@ struct RunRecord : RunIdentity {
   // Warnings about the run, one sentence each: a schedule that does not fit the steps, a damaged
   // checkpoint that was skipped. Absent if there were none.
   std::optional<std::vector<std::string>> warnings = {};
-  // What the checks of the data found. Absent if they found nothing, and in records of programs
+  // Findings of the checks of the data. Absent if there are none, and in records of programs
   // before these checks.
   std::optional<std::vector<CheckFinding>> data_checks = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings

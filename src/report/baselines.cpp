@@ -54,7 +54,7 @@ std::string shown_name(const std::string& name) {
   return name == "root_operator" ? std::string(kRootOperatorName) : name;
 }
 
-// What a run's trivial classifiers depend on.
+// The facts that a run's trivial classifiers depend on.
 SettingLines data_lines(const RunRecord& record) {
   SettingLines lines = {hash_line("data", record.data_hash)};
   if (const auto length = find_setting_as<int64_t>(record.config, "task", "length")) {

@@ -98,8 +98,8 @@ std::string join_distinct(const Runs& runs, const Field& field) {
   return joined_set(values);
 }
 
-// What runs of other models must share to be ranked with these, their budget aside. Most settings
-// of a task are in its data.
+// The facts that runs of other models must share to be ranked with these, their budget aside. Most
+// settings of a task are in its data.
 std::string setting_of(const RunRecord& run) {
   const auto length = find_setting_as<int64_t>(run.config, "task", "length").value_or(0);
   const int64_t tested = run.test ? run.test->num_examples : 0;

@@ -37,11 +37,11 @@ struct Cell {
   std::set<int64_t> steps;
   bool is_published = true;             // all of a published setting: RunRecord::published_setting
   std::string task_changes, departure;  // as marks.h has them
-  // What runs must share, beside their budget, to be ranked: preset, data and how much of it is
+  // The facts that ranked runs share, beside their budget: preset, data and how much of it is
   // used.
   std::string setting;
   Marks marks;  // with the reasons of all runs
-  // Of the paper's task, unchanged.
+  // The figures of the paper, if its task is unchanged.
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   // Settings that only these runs of the model, preset and task have; often empty.

@@ -40,7 +40,7 @@ std::string joined(const std::vector<std::string>& texts, const char* between = 
 // full one; empty for a full one. The full number of steps is the preset's own, regardless of the
 // run's plan.
 std::string shortfall_of(const RunRecord& run);
-// What the checks of the data found that was not accepted.
+// Findings of the checks of the data that were not accepted.
 std::string suspicion_of(const std::optional<std::vector<CheckFinding>>& checks);
 // Settings and sizes of one of the paper's tasks that the run changed, in parentheses the paper's:
 // "length 32 (2,000), 60,000 training examples (96,000)".

@@ -88,8 +88,8 @@ std::string size_text(std::optional<int64_t> num_parameters);
 // is empty ("-").
 void fold_column(Table& table, const std::string& title);
 
-// What the marks of the board's figures mean: a sentence for each that occurs, and for each task
-// that some runs changed.
+// The meaning of the marks of the board's figures: a sentence for each that occurs, and for each
+// task that some runs changed.
 std::string marks_legend(const Leaderboard& board);
 // "§ small preset (Text, Image); ‡ 36.85 of root operator (ListOps)": the marks of a row's figures,
 // with the tasks if there are several.

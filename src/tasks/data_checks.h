@@ -14,8 +14,8 @@ namespace lra::tasks {
 // much of the sequences and of the splits as `task` does.
 std::vector<checks::Baseline> baselines_of(const Task& task, const Dataset& dataset);
 
-// What the checks found in imported data, and those of the settings of `task`. Data that an earlier
-// program imported is checked now. Empty for generated data.
+// Findings of the checks of imported data, and of those of the settings of `task`. Data that an
+// earlier program imported is checked now. Empty for generated data.
 std::vector<CheckFinding> checks_of(const Task& task, const Dataset& dataset);
 
 // Writes baselines and findings into the manifest of a dataset that was just imported, the warnings

@@ -36,7 +36,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskShape shape() const = 0;
-  // What its stored tokens are.
+  // The kind of its stored tokens.
   virtual checks::InputKind input() const = 0;
   // Bytes of a stored token (dataset.h).
   virtual int64_t token_bytes() const { return 1; }
@@ -75,7 +75,7 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
-  // What the checks of this data compare its examples with.
+  // The facts that the checks of this data compare its examples with.
   virtual checks::DataFacts data_facts(const Dataset& dataset) const;
   // Why the examples of imported data are not the published ones, for a task that can tell by
   // looking at them; empty if they may be.

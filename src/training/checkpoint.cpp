@@ -50,7 +50,7 @@ at::Tensor as_real(const at::Tensor& tensor) {
   return plain.is_complex() ? at::view_as_real(plain) : plain;
 }
 
-// What files hold of tensors, on any device; the views are valid as long as `kept`.
+// The tensors that files hold, on any device; the views are valid as long as `kept`.
 std::vector<TensorView> views_of(const NamedTensors& tensors, std::vector<at::Tensor>& kept) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor, group] : tensors) {

@@ -193,7 +193,7 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
   }
 }
 
-// What the checks of the data find, and what was found about the weights that it begins with. A
+// Findings of the checks of the data, and about the weights that it begins with. A
 // resumed run keeps what it had.
 void add_data_checks(const PreparedRun& run, std::vector<CheckFinding> found, RunRecord& record) {
   if (run.before) {

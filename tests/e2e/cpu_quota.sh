@@ -10,7 +10,7 @@ leave_group() {
 }
 trap leave_group EXIT
 
-# Of version 1, or of version 2 where the root hands the controller down.
+# Makes a group of version 1, or of version 2 if the root hands the controller down.
 make_group() {
   group=/sys/fs/cgroup/cpu/lra-$$
   if mkdir "$group" 2>/dev/null && echo 50000 >"$group/cpu.cfs_quota_us"; then return; fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the checks of data find is printed, kept with the data and in every record, and accepted by name.
+# Findings of the checks of data are printed, kept with the data and in every record, and accepted by name.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 quick=(--threads 1 --quiet --set train.steps=2 --set model.layers=1 --set train.batch_size=8)

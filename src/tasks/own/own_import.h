@@ -15,7 +15,7 @@ class Progress;
 
 namespace lra::tasks {
 
-// What the import understood, as the manifest keeps it: key "read_...", text.
+// The facts that the import understood, as the manifest keeps it: key "read_...", text.
 inline constexpr const char* kReading = "read_";
 
 // Reads the files (python_reader.h) and writes the dataset `out`, a few megabytes at a time.

@@ -36,7 +36,7 @@ class OwnData : public ::testing::Test {
                       const std::string& settings = "") {
     return error_of([&] { imported({file(name, content)}, settings); });
   }
-  // What the checks of the import found, one in each line.
+  // Findings of the checks of the import, one in each line.
   static std::string found_in(const Dataset& data) {
     std::string found;
     for (const CheckFinding& finding : data.manifest().data_checks.value()) {

@@ -1,5 +1,5 @@
-// What an import says about files: how they were read, and what about them is odd. How each format
-// is read is tested in tests/python/own_files_check.py.
+// Messages of an import about its files: how they were read, and what about them is odd. How each
+// format is read is tested in tests/python/own_files_check.py.
 #include <gmock/gmock.h>
 
 #include "base/rng.h"
