@@ -2,8 +2,8 @@
 // runs keep it.
 #pragma once
 
+#include <array>
 #include <string>
-#include <vector>
 
 namespace lra {
 
@@ -11,6 +11,12 @@ enum class CheckLevel {
   kNote,     // printed
   kWarning,  // marks results on this data, unless the user accepted it
 };
+
+// By their number, as records and manifests write them.
+inline constexpr std::array kCheckLevelNames = {"note", "warning"};
+inline const char* level_name(CheckLevel level) {
+  return kCheckLevelNames.at(static_cast<size_t>(level));
+}
 
 struct CheckFinding {
   std::string check = {};  // its name in the table of checks: "copies"

@@ -474,10 +474,8 @@ void accept(const std::vector<std::string>& names, std::vector<CheckFinding>& fi
 }
 
 std::string text_of(const CheckFinding& finding) {
-  const char* level = finding.accepted                        ? "accepted"
-                      : finding.level == CheckLevel::kWarning ? "warning"
-                                                              : "note";
-  return std::string(level) + ": " + finding.check + ": " + finding.text;
+  return std::string(finding.accepted ? "accepted" : level_name(finding.level)) + ": " +
+         finding.check + ": " + finding.text;
 }
 
 std::string documentation() {

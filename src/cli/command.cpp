@@ -37,18 +37,6 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
       ->allow_extra_args(false);
 }
 
-Json findings_json(const std::vector<CheckFinding>& findings) {
-  Json list = Json::array();
-  for (const CheckFinding& finding : findings) {
-    list.push_back({{"check", finding.check},
-                    {"level", finding.level == CheckLevel::kNote ? "note" : "warning"},
-                    {"split", finding.split},
-                    {"text", finding.text},
-                    {"accepted", finding.accepted}});
-  }
-  return list;
-}
-
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted) {
   return command
       .add_option("--accept", accepted,

@@ -41,9 +41,6 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
 // "--accept NAME[,NAME]": checks whose warnings about data are accepted.
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted);
 
-// Findings of the checks of data, as JSON for --json.
-Json findings_json(const std::vector<CheckFinding>& findings);
-
 // "--checkpoint" and "--foreign-weights".
 void add_weights(CLI::App& command, training::WeightsChoice& weights);
 

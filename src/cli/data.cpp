@@ -12,6 +12,7 @@
 #include "data/contact_sheet.h"
 #include "data/fetch.h"
 #include "data/files.h"
+#include "data/findings_json.h"
 #include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"

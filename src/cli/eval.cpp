@@ -7,6 +7,7 @@
 #include "base/text_format.h"
 #include "checks/check_table.h"
 #include "cli/command.h"
+#include "data/findings_json.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"

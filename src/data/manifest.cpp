@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/findings_json.h"
 #include "data/shard_view.h"
 #include "io/json.h"
 
@@ -82,28 +83,6 @@ void parse_side_files(JsonFields fields, Manifest& manifest) {
   }
 }
 
-Json finding_json(const CheckFinding& finding) {
-  return {{"check", finding.check},
-          {"level", finding.level == CheckLevel::kNote ? "note" : "warning"},
-          {"split", finding.split},
-          {"text", finding.text},
-          {"accepted", finding.accepted}};
-}
-
-CheckFinding parse_finding(JsonFields fields) {
-  const auto level = fields.get<std::string>("level");
-  if (level != "note" && level != "warning") {
-    fields.fail("level", "is '" + level + "'", "note or warning");
-  }
-  CheckFinding finding{.check = fields.get<std::string>("check"),
-                       .level = level == "note" ? CheckLevel::kNote : CheckLevel::kWarning,
-                       .split = fields.get<std::string>("split"),
-                       .text = fields.get<std::string>("text"),
-                       .accepted = fields.get<bool>("accepted")};
-  fields.finish();
-  return finding;
-}
-
 Json baselines_json(const StoredBaselines& baselines) {
   Json accuracies = Json::object();
   for (const auto& [name, accuracy] : baselines.accuracies) accuracies[name] = accuracy;
@@ -176,8 +155,7 @@ std::string manifest_text(const Manifest& manifest) {
   }
   json["notes"] = manifest.notes;
   if (manifest.data_checks) {
-    Json& list = json["data_checks"] = Json::array();
-    for (const CheckFinding& finding : *manifest.data_checks) list.push_back(finding_json(finding));
+    json["data_checks"] = findings_json(*manifest.data_checks);
     json["baselines"] = baselines_json(manifest.baselines.value_or(StoredBaselines{}));
   }
   json["xxh3"] = to_hex(hash128(json_text(json, 2)));
@@ -218,12 +196,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   manifest.notes = fields.get<std::vector<std::string>>("notes");
   if (schema == kSchemaWithDoubts) (void)fields.get<std::vector<std::string>>("doubts");
   if (schema == kManifestSchema) {
-    const Json& list = fields.array("data_checks");
-    manifest.data_checks.emplace();
-    for (size_t i = 0; i < list.size(); ++i) {
-      const std::string section = fields.path_of("data_checks") + "[" + std::to_string(i) + "]";
-      manifest.data_checks->push_back(parse_finding(JsonFields(list[i], name, section)));
-    }
+    manifest.data_checks = get_findings(fields, "data_checks", name);
     manifest.baselines = parse_baselines(fields.object("baselines"));
   }
   hash_of(fields);

@@ -7,7 +7,6 @@
 // lra::Error.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <map>
 #include <optional>
@@ -27,9 +26,8 @@ namespace lra {
 inline constexpr const char* kRecordHash = "record_hash";
 
 void fields(auto& f, CheckFinding& finding) {
-  static constexpr std::array<const char*, 2> kLevels = {"note", "warning"};
   f("check", finding.check);
-  f.choice("level", finding.level, kLevels);
+  f.choice("level", finding.level, kCheckLevelNames);
   f("split", finding.split);
   f("text", finding.text);
   f("accepted", finding.accepted);
