@@ -153,12 +153,6 @@ double two_class_chance_limit(int64_t num_examples) {
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
 }
 
-std::vector<CheckFinding> suspect_checks_of(const RunRecord& record) {
-  std::vector<CheckFinding> found = record.data_checks.value_or(std::vector<CheckFinding>{});
-  std::erase_if(found, [](const CheckFinding& finding) { return !marks_results(finding); });
-  return found;
-}
-
 std::string edited_presets_of(const RunRecord& record) {
   const std::string_view begin = kEditedPresets;
   for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {

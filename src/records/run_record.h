@@ -172,8 +172,6 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
-// The findings of data_checks that mark results as those of suspect data.
-std::vector<CheckFinding> suspect_checks_of(const RunRecord& record);
 // Begins a warning that the presets are not the published ones (training/shipped_configs.h).
 inline constexpr const char* kEditedPresets = "edited presets: ";
 // This warning, without the words in front; empty if there is none.

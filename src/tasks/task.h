@@ -97,6 +97,17 @@ class Task {
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 
+// The facts of a task whose published data has the sizes of its default settings.
+template <typename Config>
+checks::DataFacts with_sizes(checks::DataFacts facts, const Config& config) {
+  const auto counts = [](const Config& c) {
+    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
+  };
+  facts.published = checks::PublishedData{.counts = counts({})};
+  facts.wanted = counts(config);
+  return facts;
+}
+
 // TaskSpec::describe and TaskSpec::resolve of a task with these settings.
 template <typename Config>
 std::vector<FieldInfo> describe_task() {

@@ -151,13 +151,7 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
 }
 
 checks::DataFacts ListOpsTask::data_facts(const Dataset& dataset) const {
-  const auto counts = [](const ListOpsConfig& c) {
-    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
-  };
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.published = checks::PublishedData{.counts = counts({})};
-  facts.wanted = counts(config_);
-  return facts;
+  return with_sizes(Task::data_facts(dataset), config_);
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {

@@ -292,13 +292,7 @@ checks::Fact cut_fact(const Split& split, const std::string& name, int64_t lengt
 }
 
 checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
-  const auto counts = [](const RetrievalConfig& c) {
-    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
-  };
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.published = checks::PublishedData{.counts = counts({})};
-  facts.wanted = counts(config_);
-  return facts;
+  return with_sizes(Task::data_facts(dataset), config_);
 }
 
 std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
