@@ -39,7 +39,8 @@ std::string task_row_html(const TaskColumn& column, const Cell& cell) {
          (deviation ? fixed(*deviation, 2) : "-") + "</td><td>" + papers[0] + "</td><td>" +
          papers[1] + "</td><td>" + size_text(cell.num_parameters) + "</td><td>" +
          time_text(cell.train_seconds) + "</td><td>" + run_links(cell.runs) +
-         "</td><td class=\"word\">" + html(spread_text(cell)) + " " + html(reasons_of(cell.marks)) +
+         "</td><td class=\"word\">" +
+         html(joined({seeds_text(cell), lost_text(cell), reasons_of(cell.marks)}, "; ")) +
          "</td></tr>\n";
 }
 

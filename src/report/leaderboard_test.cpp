@@ -52,7 +52,7 @@ TEST(Leaderboard, LostRunsAreCountedAndNeverAveraged) {
   EXPECT_EQ(cell.num_diverged, 1);
   EXPECT_EQ(cell.num_failed, 1);
   EXPECT_EQ(cell.num_unfinished, 1);
-  EXPECT_EQ(spread_text(cell), "1 diverged, 1 failed, 1 unfinished");
+  EXPECT_EQ(spread_text(cell), "±2.12, 1 diverged, 1 failed, 1 unfinished");
 }
 
 TEST(Leaderboard, AverageOfFiveNeedsAllFiveTasks) {

@@ -17,9 +17,8 @@ std::string data_name(const TaskColumn& column) {
   return colon == std::string::npos ? column.title : column.task.substr(colon + 1);
 }
 
-std::string seeds_text(const Cell& cell) {
-  const std::string lost = lost_text(cell);
-  return std::to_string(cell.accuracy.count) + (lost.empty() ? "" : ", " + lost);
+std::string count_text(const Cell& cell) {
+  return joined({std::to_string(cell.accuracy.count), lost_text(cell)});
 }
 
 std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
@@ -31,7 +30,7 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
           {figure_text(cell), rank_in_column(own, row, column), cell.marks},
           {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
           {baseline_text(own, column), Emphasis::kQuiet},
-          {seeds_text(cell)},
+          {count_text(cell)},
           {size_text(cell.num_parameters)},
           {time_text(cell.train_seconds)},
           {rate_text(cell.speed.tokens_per_s)},

@@ -87,8 +87,9 @@ Table accuracy_table(const Leaderboard& board) {
   const bool has_paper = std::ranges::any_of(board.rows, has_paper_line);
   Table table{.title = "Test accuracy, percent",
               .caption =
-                  "In brackets the number of seeds n and the half-width of the 95 % interval "
-                  "over them. Avg 5 is the paper's average: ListOps, Text, Retrieval, Image "
+                  "In brackets the number of seeds n and the half-width of the 95 % interval, over "
+                  "seeds or over test examples, whichever is wider. Avg 5 is the paper's average: "
+                  "ListOps, Text, Retrieval, Image "
                   "and Pathfinder. Avg all is over every task shown. Both need all their "
                   "parts.",
               .header = {"Model"},
@@ -303,24 +304,20 @@ std::string figure_text(const Cell& cell) {
 }
 
 std::string spread_text(const Cell& cell) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (cell.accuracy.count > 1) {
-    add("n=" + std::to_string(cell.accuracy.count));
-    add("±" + fixed(*cell.accuracy.half_width95, 2));
-  }
-  if (const std::string lost = lost_text(cell); !lost.empty()) add(lost);
-  return text;
+  return joined(
+      {seeds_text(cell), cell.interval ? "±" + fixed(*cell.interval, 2) : "", lost_text(cell)});
+}
+
+std::string seeds_text(const Cell& cell) {
+  return cell.accuracy.count > 1 ? "n=" + std::to_string(cell.accuracy.count) : "";
 }
 
 std::string lost_text(const Cell& cell) {
-  std::string text;
-  for (const auto& [count, how] : {std::pair{cell.num_diverged, " diverged"},
-                                   {cell.num_failed, " failed"},
-                                   {cell.num_unfinished, " unfinished"}}) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + how;
-  }
-  return text;
+  const auto part = [](int count, const char* how) {
+    return count > 0 ? std::to_string(count) + how : "";
+  };
+  return joined({part(cell.num_diverged, " diverged"), part(cell.num_failed, " failed"),
+                 part(cell.num_unfinished, " unfinished")});
 }
 
 struct UnitOfTime {

@@ -73,8 +73,10 @@ std::string row_label(const Leaderboard& board, const Row& row);
 
 // "36.42", "FAIL (50.02)", "diverged", "failed", "unfinished"; "not run" only when it was not.
 std::string figure_text(const Cell& cell);
-// "n=3, ±0.51, 1 diverged": notes on the figure; empty if there are none.
+// "n=3, ±0.51, 1 diverged": seeds, Cell::interval and runs without a figure; empty without a run.
 std::string spread_text(const Cell& cell);
+// "n=3"; empty for one seed.
+std::string seeds_text(const Cell& cell);
 // "1 diverged, 2 failed": runs without a figure; empty if there are none.
 std::string lost_text(const Cell& cell);
 // The name of a row and its figures with all of these.
