@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
@@ -223,7 +224,26 @@ void refuse_other_level(const Task& task, const std::string& root) {
                          command_text({"data", "import", name, "COPY", "--out", folder})});
 }
 
+// A mistyped folder is not filled with generated data.
+void refuse_new_root(const TaskSpec& spec, const std::string& root, const std::string& folder) {
+  const auto absolute = [](const std::string& path) {
+    return fs::absolute(path).lexically_normal();
+  };
+  if (is_folder(root) || absolute(root) == absolute(default_data_root())) return;
+  const std::string name(spec.name);
+  throw Error({.where = root,
+               .what = "there is no such folder",
+               .expected = "the data folder",
+               .advice = "to generate data there: " +
+                         command_text({"data", "make", name, "--out", folder})});
+}
+
 }  // namespace
+
+std::string default_data_root() {
+  const char* variable = std::getenv("LRA_DATA");
+  return variable && *variable ? variable : "data";
+}
 
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress, const std::vector<std::string>& accepted) {
@@ -383,7 +403,8 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     if (copies.empty()) refuse_other_level(task, root);
     if (spec.settings_of) refuse_missing_own(spec, task.data_name(), root, folder);
     if (copies.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
-    if (copies.empty()) refuse_other_contents(spec, own_folder(spec, task, root));
+    if (copies.empty()) refuse_other_contents(spec, own);
+    if (copies.empty()) refuse_new_root(spec, root, folder);
     if (sources.empty() && !quiet) {
       print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
     }

@@ -37,6 +37,9 @@ void refuse_import_settings(const TaskSpec& spec, const ConfigTable& stated,
 // damaged ones are left out.
 std::vector<std::string> own_data_names(const TaskSpec& spec, const std::string& root);
 
+// $LRA_DATA, else "data": the only folder that prepare_data() makes to generate data in.
+std::string default_data_root();
+
 // True if there is data, prepared or importable.
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);
 
@@ -57,8 +60,10 @@ std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
                                     const std::string& root);
 
 // Opens ROOT/TASK (or ROOT itself if it is a prepared folder of this task). Imports official files
-// found under ROOT, or generates, into ROOT/TASK if there is none. Of several processes that start
-// at once one prepares and the others wait. Throws lra::Error with the place for the files.
+// found under ROOT, or generates, into ROOT/TASK if there is none; without a folder ROOT it
+// generates only if that is default_data_root(), so that a mistyped one is not filled. Of several
+// processes that start at once one prepares and the others wait. Throws lra::Error with the place
+// for the files.
 enum class OtherSettings {
   kRefused,  // data made with other settings than the task has: figures would not tell them apart
   kTaken

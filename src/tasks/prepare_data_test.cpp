@@ -43,6 +43,17 @@ TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
   EXPECT_TRUE(data_found(tasks::kListOpsTask, *task, root.path("data")));
 }
 
+TEST(PrepareData, MakesTheDefaultFolderAlone) {
+  const TestFolder root;
+  const auto task = tasks::kListOpsTask.make(parse_toml("", "test"));
+  const auto error = [&] {
+    return error_of([&] { prepare_data(tasks::kListOpsTask, *task, root.path("new"), true); });
+  };
+  EXPECT_THAT(error(), AllOf(HasSubstr("new: there is no such folder"),
+                             HasSubstr("lra data make listops --out " + root.path("new/listops"))));
+  EXPECT_FALSE(fs::exists(root.path("new")));
+}
+
 // Data of every task that a user may have meant is not replaced by generated data.
 class NothingGenerated : public ::testing::Test {
  protected:
@@ -112,6 +123,7 @@ TEST_F(NothingGenerated, WherePreparedDataHasLostASplit) {
 }
 
 TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
+  fs::create_directories(root_.path("data"));
   EXPECT_THAT(warnings(), ElementsAre());
   write_text(root_.path("data/my-listops.csv"), "");
   EXPECT_THAT(warnings(),

@@ -1,6 +1,5 @@
 #include "training/data_root.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
@@ -13,9 +12,7 @@
 namespace lra::training {
 
 std::string data_root(const std::string& given) {
-  if (!given.empty()) return given;
-  const char* variable = std::getenv("LRA_DATA");
-  return variable && *variable ? variable : "data";
+  return given.empty() ? tasks::default_data_root() : given;
 }
 
 RunConfig resolve_on_data(const std::string& task, const std::string& model,

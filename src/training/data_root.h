@@ -13,7 +13,7 @@
 
 namespace lra::training {
 
-// `given`, else $LRA_DATA, else "data".
+// `given`, else tasks::default_data_root().
 std::string data_root(const std::string& given);
 
 // resolve_run() for a task on the data under `root` (tasks::task_on_data), whose settings have

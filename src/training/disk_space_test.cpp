@@ -94,7 +94,7 @@ TEST(Room, IsAskedForBeforeTheRunBegins) {
   const RunConfig config =
       tiny_run({"train.keep_checkpoints=1000000000", "train.steps=1000000000"});
   const RunFolder folder{scratch.path()};
-  const TrainOptions options{.data_root = scratch.file("data"), .quiet = true, .provenance = {}};
+  const TrainOptions options{.data_root = scratch.path(), .quiet = true, .provenance = {}};
   EXPECT_THAT(error_of([&] { Trainer(prepare_run(config, folder, options)).run(); }),
               HasSubstr("are free"));
   EXPECT_FALSE(std::filesystem::exists(folder.record()));

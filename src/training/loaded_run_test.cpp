@@ -37,6 +37,7 @@ TEST_F(LoadedRunWeights, OfAnotherRunAreTakenOnlyWhenAskedFor) {
     const std::string name = "other" + std::to_string(i);
     TrainOptions options;
     options.data_root = scratch_.file("data" + std::to_string(i));
+    fs::create_directories(options.data_root);
     options.quiet = true;
     const RunRecord other = Trainer(prepare_run(config, folder(name), options)).run();
     EXPECT_THAT(error_of([&] { load("own", {.checkpoint = weights(name)}); }),

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 class TinyTraining : public ::testing::Test {
  protected:
+  TinyTraining() { fs::create_directories(scratch_.file("data")); }
   RunFolder folder(const std::string& name) const { return {scratch_.file(name)}; }
 
   RunRecord run(const RunConfig& config, const std::string& name, bool resume = false) const {

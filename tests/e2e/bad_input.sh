@@ -118,6 +118,7 @@ settings() {
 
 data_folders() {
   refuse 2 "nodata.*import" train text transformer --data nodata --out new
+  refuse 2 "nodata: there is no such folder.*lra data make listops --out nodata/listops" train listops transformer --data nodata --out new
   refuse 2 "data/listops.*'listops'.*'text'" train text transformer --data data/listops --out new
   refuse 2 "data/listops.*'listops'.*'text'" data check text data/listops
   refuse 2 "empty.*manifest.json" data check listops empty

@@ -139,6 +139,7 @@ train 1 one-of-one --set train.accumulate=2
 same_weights alone-2 one-of-one
 passed "torchrun with one process is a plain run"
 
+mkdir fresh
 launch 2 train listops transformer --data fresh --out fresh-run "${settings[@]}" \
   --set task.num_train=200 --set task.num_val=20 --set task.num_test=20 --set train.steps=2
 expect_codes 0 0

@@ -8,6 +8,7 @@ source "$here/slurm_cluster.bash"
 # Names that a shell, sbatch and SLURM's log patterns each read in their own way.
 out="$scratch/runs of 'me' \"you\" %A;\$(touch hit)#"
 data="$scratch/data \$HOME"$'\n'"'"
+mkdir "$data"
 
 write_suites() {
   cat >small.toml <<'TOML'

@@ -180,6 +180,7 @@ stopped_cell() {
 # A request to save that comes before a run, or before it listens, ends neither it nor the suite.
 saved_early() {
   sed 's/^length = 64/&\nnum_train = 40000/; s/^seeds.*/seeds = [0]/' small.toml >early.toml
+  mkdir -p fresh
   "$LRA_PROGRAM" suite run early.toml --out early --data fresh --threads 1 --quiet >early.out 2>&1 &
   pid=$!
   until [[ -e fresh/listops.turn ]]; do
