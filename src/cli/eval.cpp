@@ -1,15 +1,19 @@
 // lra eval: accuracy, loss and confusion matrix of a finished or running run.
 #include <algorithm>
 #include <cstdio>
+#include <iomanip>
 #include <iterator>
+#include <sstream>
 
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
 #include "cli/command.h"
 #include "data/findings_json.h"
+#include "io/atomic_file.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
+#include "training/class_metrics.h"
 #include "training/data_root.h"
 #include "training/loaded_run.h"
 #include "training/run_warnings.h"
@@ -21,6 +25,7 @@ struct EvalArguments {
   std::string run, split = "test", data;
   training::WeightsChoice weights;
   bool other_data = false;
+  std::string predictions;  // a file to write; empty: none
 };
 
 // Names data or weights that are not the run's own; empty if all are.
@@ -106,7 +111,8 @@ std::string text_of_run(const RunRecord& run, bool is_exported) {
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
                 const training::LoadedRun& loaded, const std::vector<std::string>& label_names,
-                const Foreign& foreign, std::optional<double> recorded) {
+                const Foreign& foreign, std::optional<double> recorded,
+                const std::optional<double>& auc) {
   const RunRecord& run = loaded.stored.record;
   std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
@@ -128,7 +134,12 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
     std::printf("  RECORDED  %s of the same weights on the same examples\n",
                 percent(*recorded).c_str());
   }
-  std::printf("  loss      %s\n\n", fixed(result.summary.loss, 4).c_str());
+  std::printf("  loss      %s\n", fixed(result.summary.loss, 4).c_str());
+  if (!result.confusion.empty()) {
+    std::printf("  macro F1  %s\n", fixed(training::macro_f1(result.confusion), 4).c_str());
+  }
+  if (auc) std::printf("  AUC       %s\n", fixed(*auc, 4).c_str());
+  std::printf("\n");
   if (const std::string changed = loaded.changed_code(); !changed.empty()) {
     std::printf("warning: %s\n", printable(changed).c_str());
   }
@@ -139,15 +150,36 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   std::printf("%s", confusion_text(result.confusion, label_names).c_str());
 }
 
+// CSV with a row for each example, in the order of the split.
+void write_predictions(const std::string& path, const training::EvaluationResult& result,
+                       const Split& split, const std::vector<std::string>& names) {
+  const auto name_of = [&](int32_t label) {
+    return names.empty() ? std::to_string(label) : names.at(static_cast<size_t>(label));
+  };
+  std::ostringstream csv;
+  const auto quoted = [](const std::string& name) { return std::quoted(name, '"', '"'); };
+  csv << "example,label,predicted,probability\n";
+  for (size_t i = 0; i < result.predictions.size(); ++i) {
+    const auto& [label, probability] = result.predictions[i];
+    csv << i << ',' << quoted(name_of(split.label(static_cast<int64_t>(i)))) << ','
+        << quoted(name_of(label)) << ',' << fixed(probability, 6) << '\n';
+  }
+  write_file_atomically(path, csv.str());
+}
+
 ExitCode eval(const Program& program, const EvalArguments& a) {
   const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained,
                                 program.common.device);
+  if (!a.predictions.empty()) training::refuse_masked(run.stored.config, "--predictions");
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
   const Foreign foreign = foreign_of(a, run, dataset);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   const std::vector<std::string> label_names = run.task->label_names(dataset);
+  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  const std::optional<double> auc = training::area_under_roc(result, split);
+  if (!a.predictions.empty()) write_predictions(a.predictions, result, split, label_names);
   if (program.common.json) {
     const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
@@ -170,9 +202,12 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"examples", result.summary.num_examples},
                 {"positions", positions ? Json(*positions) : Json()},
                 {"label_names", label_names},
+                {"macro_f1",
+                 result.confusion.empty() ? Json() : Json(training::macro_f1(result.confusion))},
+                {"auc", auc ? Json(*auc) : Json()},
                 {"confusion", result.confusion}});
   } else {
-    print_text(result, a, run, label_names, foreign, recorded);
+    print_text(result, a, run, label_names, foreign, recorded, auc);
   }
   return ExitCode::kDone;
 }
@@ -189,6 +224,8 @@ void add_eval(CLI::App& app, Program& program) {
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option("--predictions", a->predictions,
+                      "write the predicted class of each example to this CSV file");
   command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
 }
 

@@ -98,7 +98,10 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
   if (std::find(known.begin(), known.end(), word) != known.end()) {
     return "unexpected '" + word + "' here; flags go after their command";
   }
-  return "unexpected '" + word + "'; " + suggestion(word, known);
+  const std::string hint = is_flag && command->get_option_no_throw("--set")
+                               ? "; settings are given as --set train.batch_size=8"
+                               : "";
+  return "unexpected '" + word + "'; " + suggestion(word, known) + hint;
 }
 
 // CLI11's messages span lines and do not suggest the nearest flag.

@@ -3,17 +3,34 @@
 #include "ops/product.h"
 
 namespace lra::models {
+namespace {
+
+// A product: the library's sum of a whole tensor depends on the number of threads.
+at::Tensor sum_of(const at::Tensor& losses_N) {
+  return ops::product(at::ones_like(losses_N).unsqueeze(0), losses_N.unsqueeze(1)).squeeze();
+}
+
+}  // namespace
 
 at::Tensor loss_of(const at::Tensor& scores_NC, const at::Tensor& labels_N,
                    at::Reduction::Reduction reduction) {
   if (!labels_N.is_floating_point()) {
     return at::cross_entropy_loss(scores_NC, labels_N, {}, reduction);
   }
-  // A product: the library's sum of a whole tensor depends on the number of threads.
-  const at::Tensor errors_N = (scores_NC.squeeze(1) - labels_N).abs();
-  const at::Tensor sum =
-      ops::product(at::ones_like(errors_N).unsqueeze(0), errors_N.unsqueeze(1)).squeeze();
+  const at::Tensor sum = sum_of((scores_NC.squeeze(1) - labels_N).abs());
   return reduction == at::Reduction::Mean ? sum / labels_N.size(0) : sum;
+}
+
+at::Tensor loss_with(const LossSettings& settings, const at::Tensor& scores_NC,
+                     const at::Tensor& labels_N) {
+  const bool is_plain = !settings.weights_C.defined() && settings.label_smoothing == 0;
+  if (is_plain || labels_N.is_floating_point()) {
+    return loss_of(scores_NC, labels_N, at::Reduction::Mean);
+  }
+  const at::Tensor losses_N =
+      at::cross_entropy_loss(scores_NC, labels_N, settings.weights_C, at::Reduction::None,
+                             /*ignore_index=*/-100, settings.label_smoothing);
+  return sum_of(losses_N) / labels_N.size(0);
 }
 
 at::Tensor are_right(const at::Tensor& scores_NC, const at::Tensor& labels_N) {
@@ -21,11 +38,10 @@ at::Tensor are_right(const at::Tensor& scores_NC, const at::Tensor& labels_N) {
   return (scores_NC.squeeze(1) - labels_N).abs().lt(0.5);
 }
 
-BatchLoss Model::loss(const ModelInput& input, const at::Tensor& labels,
-                      const StepRandom& random) const {
+BatchLoss Model::loss(const ModelInput& input, const at::Tensor& labels, const StepRandom& random,
+                      const LossSettings& settings) const {
   const at::Tensor scores = forward(input, random);
-  return {.mean = loss_of(scores, labels, at::Reduction::Mean),
-          .correct = are_right(scores, labels).sum()};
+  return {.mean = loss_with(settings, scores, labels), .correct = are_right(scores, labels).sum()};
 }
 
 int64_t Model::num_parameters() const {

@@ -41,8 +41,18 @@ at::Tensor loss_of(const at::Tensor& scores_NC, const at::Tensor& labels_N,
 // bool [N]: the score is highest at the label, or the value within half a unit of it.
 at::Tensor are_right(const at::Tensor& scores_NC, const at::Tensor& labels_N);
 
+// Settings of the training loss; evaluations use loss_of().
+struct LossSettings {
+  at::Tensor weights_C = {};   // float32: weight of the examples of each class; undefined: 1
+  double label_smoothing = 0;  // share of the target distribution that is uniform over the classes
+};
+// The mean of PyTorch's cross_entropy(weight, label_smoothing), divided by N rather than by the sum
+// of the weights, so that the losses of micro-batches add up to that of their batch.
+at::Tensor loss_with(const LossSettings& settings, const at::Tensor& scores_NC,
+                     const at::Tensor& labels_N);
+
 struct BatchLoss {
-  at::Tensor mean;     // [], differentiable: the mean of loss_of over the labels
+  at::Tensor mean;     // [], differentiable: the mean over the labels
   at::Tensor correct;  // [], int64: how many are right
 };
 
@@ -65,7 +75,8 @@ class Model {
   // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;
 
-  BatchLoss loss(const ModelInput& input, const at::Tensor& labels, const StepRandom& random) const;
+  BatchLoss loss(const ModelInput& input, const at::Tensor& labels, const StepRandom& random,
+                 const LossSettings& settings = {}) const;
   int64_t num_parameters() const;
 };
 

@@ -37,11 +37,27 @@ struct Tally {
   }
 };
 
+// Stores the predictions of a batch in the places of its examples. In float64, in which the
+// probability of the other class of two does not round to 0 as soon.
+void keep_predictions(const at::Tensor& scores, std::span<const int64_t> indices,
+                      std::vector<Prediction>& predictions) {
+  const auto [probability_N, label_N] = at::softmax(scores, 1, at::kDouble).max(1);
+  const auto probability = probability_N.accessor<double, 1>();
+  const auto label = label_N.accessor<int64_t, 1>();
+  for (int64_t i = 0; i < label.size(0); ++i) {
+    const auto example = static_cast<size_t>(indices[static_cast<size_t>(i)]);
+    predictions[example] = {static_cast<int32_t>(label[i]), probability[i]};
+  }
+}
+
 // The sum of the losses of a batch; counts its predictions.
-double evaluate_batch(const models::Model& model, const Batch& batch, Tally& tally) {
+double evaluate_batch(const models::Model& model, const Batch& batch,
+                      std::span<const int64_t> indices, Tally& tally,
+                      std::vector<Prediction>& predictions) {
   const at::Tensor scores =
       model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
   tally.add(scores, batch.labels_B);
+  if (!predictions.empty()) keep_predictions(scores, indices, predictions);
   return models::loss_of(scores, batch.labels_B, at::Reduction::Sum).item<double>();
 }
 
@@ -72,6 +88,9 @@ EvaluationResult evaluate(const models::Model& model, const Split& split, const 
   Tally tally;
   const auto classes = static_cast<size_t>(shape.num_classes);
   if (!masking) tally.confusion.assign(classes, std::vector<int64_t>(classes));
+  if (!masking && count == split.size() && ranks.count() == 1) {
+    result.predictions.resize(static_cast<size_t>(count));
+  }
   double loss_sum = 0;
   int64_t seen = 0;
   // Evaluates one batch of every rank at a time; the sum has each rank's loss in its own place, and
@@ -85,7 +104,8 @@ EvaluationResult evaluate(const models::Model& model, const Split& split, const 
       const std::span<const int64_t> indices(order.data() + begin, size);
       Batch batch = make_batch(split, indices, shape, trim);
       if (masking) hide_positions(batch, indices, shape, masking->fixed(), kNoStep);
-      round[static_cast<size_t>(ranks.rank())] = evaluate_batch(model, batch, tally);
+      round[static_cast<size_t>(ranks.rank())] =
+          evaluate_batch(model, batch, indices, tally, result.predictions);
     }
     const int64_t size = std::min(ranks.count() * batch_size, count - seen);
     if (done) done(size);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/task_shape.h"
@@ -16,11 +17,19 @@
 
 namespace lra::training {
 
+struct Prediction {
+  int32_t label = 0;       // the class with the highest score
+  double probability = 0;  // its softmax
+};
+
 struct EvaluationResult {
   Evaluation summary;  // step is left 0
   // [label][prediction]; empty where hidden positions are predicted.
   std::vector<std::vector<int64_t>> confusion;
   bool stopped = false;  // a stop was asked for before the end
+  // For each example of the split; empty if only some were evaluated, by several processes, or
+  // hidden positions were predicted.
+  std::vector<Prediction> predictions = {};
 };
 
 // Computed where the model is. With `masking` positions are hidden, the same in every run, and

@@ -71,6 +71,14 @@ TEST_F(EvaluateSplit, CountsEveryExampleOnce) {
   EXPECT_EQ(result.summary.num_examples, kExamples);
   EXPECT_FALSE(result.stopped);
   ASSERT_EQ(result.confusion.size(), static_cast<size_t>(kClasses));
+  auto confusion = result.confusion;
+  for (int64_t i = 0; i < kExamples; ++i) {
+    const Prediction& prediction = result.predictions.at(static_cast<size_t>(i));
+    --confusion[static_cast<size_t>(split_.label(i))][static_cast<size_t>(prediction.label)];
+    EXPECT_GE(prediction.probability, 1.0 / kClasses);
+    EXPECT_LE(prediction.probability, 1);
+  }
+  for (const auto& row : confusion) EXPECT_EQ(row, std::vector<int64_t>(kClasses));
   int64_t right = 0;
   for (size_t label = 0; label < kClasses; ++label) {
     EXPECT_EQ(sum_of({result.confusion[label]}), of_label[label]);

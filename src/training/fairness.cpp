@@ -83,6 +83,12 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
 
 namespace {
 
+bool is_later_setting(const std::string& key) {
+  constexpr std::string_view kSection = "train.";
+  return key.starts_with(kSection) &&
+         TrainConfig().later_settings().contains(key.substr(kSection.size()));
+}
+
 // The first setting in [mixer], or outside it, that `run` changes from its preset, as "train.steps
 // 10 instead of 5000"; empty when none.
 std::string changed_setting(const RunConfig& run, bool in_mixer) {
@@ -91,8 +97,10 @@ std::string changed_setting(const RunConfig& run, bool in_mixer) {
   for (const auto& [key, value] : scored_settings(run)) {
     if (key.starts_with("mixer.") != in_mixer || is_published(run, key, value)) continue;
     const auto before = expected.find(key);
-    if (before == expected.end()) continue;  // the setting that gives it an effect was changed too
-    if (before->second != value) return key + " " + value + " instead of " + before->second;
+    if (before != expected.end() && before->second == value) continue;
+    if (before != expected.end()) return key + " " + value + " instead of " + before->second;
+    // Others have an effect only because another setting was changed too.
+    if (is_later_setting(key)) return key + " " + value;
   }
   return "";
 }

@@ -53,6 +53,8 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
        {std::pair("train.steps=10", "train.steps 10 instead of 20000"),
         std::pair("train.test_examples=50", "train.test_examples 50 instead of 0"),
         std::pair("task.length=100", "task.length 100 instead of 1000"),
+        std::pair("train.class_weights=balanced", "train.class_weights \"balanced\""),
+        std::pair("train.label_smoothing=0.1", "train.label_smoothing 0.1"),
         std::pair("train.precision=bf16", "train.precision \"bf16\" instead of \"fp32\""),
         std::pair("model.dropout=0.5", "model.dropout 0.5 instead of 0.1")}) {
     const Fairness fairness = judge(release("transformer", {set}));

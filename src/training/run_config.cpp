@@ -53,7 +53,8 @@ void refuse_blind_readout(const RunConfig& run) {
 // Refuses train.objective=masked where the program has neither tokens nor gray levels to predict.
 void refuse_unpredictable(const RunConfig& run) {
   if (!run.train.is_masked()) return;
-  const auto refuse = [](const char* where, const std::string& what, const std::string& advice) {
+  const auto refuse = [](const std::string& where, const std::string& what,
+                         const std::string& advice) {
     throw Error({.where = where,
                  .what = what,
                  .expected = "tokens or pixels that an encoder predicts",
@@ -70,6 +71,10 @@ void refuse_unpredictable(const RunConfig& run) {
   if (values && (values->stored_as_float || values->channels > 1))
     refuse("train.objective", "is masked, but the inputs are numbers without levels",
            "import the data as tokens");
+  for (const auto& [name, is_set] : run.train.later_settings()) {
+    if (is_set)
+      refuse("train." + name, "is for classes, and the run predicts its inputs", "leave it out");
+  }
   if (!values && run.train.masked_loss == "l1")
     refuse("train.masked_loss", "is l1, but the inputs are tokens",
            "set train.masked_loss=cross_entropy, or task.input=values for pixels");
@@ -243,6 +248,9 @@ ConfigTable RunConfig::to_table() const {
     for (const char* key : {"objective", "mask_fraction", "masked_loss"}) {
       table.table("train").erase(key);
     }
+  }
+  for (const auto& [key, is_set] : train.later_settings()) {
+    if (!is_set) table.table("train").erase(key);
   }
   for (const auto& [name, group] : groups) {
     table.table("groups").set(name, {write_config(group), ""});

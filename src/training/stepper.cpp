@@ -71,7 +71,7 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
         .step = step,
         .part = static_cast<uint32_t>(static_cast<size_t>(ranks_.rank()) * parts.size() + i)};
     const models::BatchLoss loss =
-        traced("forward", [&] { return model_.loss(part.input, part.labels_B, random); });
+        traced("forward", [&] { return model_.loss(part.input, part.labels_B, random, loss_); });
     const auto count = static_cast<double>(part.labels_B.size(0));
     if (i + 1 == parts.size()) sum_.begin();
     traced("backward", [&] { (loss.mean * (count / all_examples)).backward(); });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/model.h"
@@ -30,6 +31,9 @@ class Stepper {
  public:
   Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
           uint64_t seed, Ranks& ranks = one_rank(), const GroupConfigs& groups = {});
+
+  // The loss of the steps from now on; weights are on the device of the parameters.
+  void set_loss(models::LossSettings settings) { loss_ = std::move(settings); }
 
   // Stores the gradients of the mean loss over all examples of `parts` in the parameters, however
   // the examples are divided; a single part gives the bits of the plain loss. With several ranks,
@@ -59,6 +63,7 @@ class Stepper {
   void for_each_statistics(Visit visit);
 
   const models::Model& model_;
+  models::LossSettings loss_;
   FlatParameters& parameters_;
   const TrainConfig config_;
   const uint64_t seed_;

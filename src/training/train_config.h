@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/config.h"
@@ -14,6 +15,8 @@ inline constexpr const char* kMaskedObjective = "masked";
 struct TrainConfig {
   std::string objective = "classify";
   double mask_fraction = 0;
+  std::string class_weights = "none";
+  double label_smoothing = 0;
   std::string masked_loss = "cross_entropy";
   int64_t batch_size = 32, accumulate = 1, steps = 5000, examples = 0;
   double epochs = 0, max_seconds = 0;
@@ -37,12 +40,23 @@ struct TrainConfig {
   int64_t max_skips = 10, max_roll_backs = 3;
 
   bool is_masked() const { return objective == kMaskedObjective; }
+  // Settings that were added after the first published runs, and whether they are set. Others are
+  // not written, so that the hashes of those runs stay valid.
+  std::map<std::string, bool> later_settings() const {
+    return {{"class_weights", class_weights != "none"}, {"label_smoothing", label_smoothing > 0}};
+  }
 
   void fields(auto& f) {
     f("objective", objective,
       "classify: predict the label; masked: hide positions of the inputs and predict them, to "
       "pretrain weights for --init-from",
       one_of({"classify", kMaskedObjective}));
+    f("class_weights", class_weights,
+      "weights of examples in the training loss; balanced: every class counts alike, with weight "
+      "num_train / (classes * examples of the class); none: every example counts alike",
+      one_of({"none", "balanced"}));
+    f("label_smoothing", label_smoothing,
+      "share of the training target that is uniform over the classes; 0: none", rate());
     f("mask_fraction", mask_fraction,
       "with objective=masked, the share of positions that is hidden; 0: the published share, 0.5 "
       "of pixels, 0.1 of ListOps symbols, 0.15 of other tokens",

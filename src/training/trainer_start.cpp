@@ -9,6 +9,7 @@
 #include "checks/check_table.h"
 #include "io/atomic_file.h"
 #include "tasks/data_origin.h"
+#include "training/class_metrics.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
 #include "training/loaded_run.h"
@@ -42,7 +43,14 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       guard_(config_.train),
       agreement_(ranks, [this] { return seconds_so_far(); }),
       profiler_(options_.profile),
-      started_(monotonic_seconds()) {}
+      started_(monotonic_seconds()) {
+  models::LossSettings loss{.label_smoothing = config_.train.label_smoothing};
+  if (config_.train.class_weights == "balanced") {
+    const Split train = config_.split_of(*task_, dataset_, "train");
+    loss.weights_C = balanced_weights(train, shape_.num_classes).to(model_->device());
+  }
+  stepper_.set_loss(std::move(loss));
+}
 
 void Trainer::begin() {
   // The check comes before anything is written: a run that is refused leaves nothing behind. The

@@ -257,7 +257,7 @@ TEST_F(TinyTraining, OnAnotherNumberOfExamplesThanAskedForIsRefused) {
 TEST_F(TinyTraining, OnASplitWithoutExamplesIsRefused) {
   for (const char* name : {"train", "val", "test"}) {
     const std::string none = "task.num_" + std::string(name) + "=0";
-    fs::remove_all(scratch_.file("data"));
+    fs::remove_all(scratch_.file("data/listops"));
     EXPECT_THAT(error_of([&] { (void)run(tiny_run({none}), name); }),
                 AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr("no examples")));
   }
@@ -334,6 +334,18 @@ TEST_F(TinyTraining, SaysWhetherTheTestSetWasSeen) {
   EXPECT_EQ(unseen.test->num_examples, 30);
   EXPECT_EQ(unseen.data_hash, seen.data_hash);
   EXPECT_NE(unseen.fingerprint, seen.fingerprint);
+}
+
+TEST_F(TinyTraining, ClassWeightsAndSmoothingChangeTheTrainingLossAlone) {
+  const auto weights_with = [&](const std::vector<std::string>& sets, const std::string& name) {
+    return run(kept_run(sets, 0), name).weights_hash;
+  };
+  const std::string plain = weights_with({}, "plain");
+  EXPECT_NE(weights_with({"train.class_weights=balanced"}, "balanced"), plain);
+  EXPECT_NE(weights_with({"train.label_smoothing=0.1"}, "smooth"), plain);
+  const ConfigTable train = *tiny_run().to_table().find("train")->as_table();
+  EXPECT_EQ(train.find("class_weights"), nullptr) << "runs without it keep their hashes";
+  EXPECT_THROW(tiny_run({"train.objective=masked", "train.class_weights=balanced"}), Error);
 }
 
 TEST_F(TinyTraining, TestsTheLastWeightsWhereTooFewExamplesChoose) {

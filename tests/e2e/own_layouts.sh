@@ -109,8 +109,14 @@ import_layouts() {
 train_on_them() {
   for name in gun birds contest; do
     expect_code 0 lra train "custom:$name" linear_transformer --data data --out "runs/$name" --threads 1 --quiet \
-      --set train.steps=4 --set train.eval_every=4 --set train.batch_size=8
+      --set train.steps=4 --set train.eval_every=4 --set train.batch_size=8 --set train.class_weights=balanced \
+      --set train.label_smoothing=0.1
   done
+  expect_code 0 lra eval runs/gun --data data --predictions predicted.csv --quiet
+  grep -q '^  macro F1 ' out && grep -q '^  AUC ' out || fail "$(cat out)"
+  [[ $(wc -l <predicted.csv) == 41 ]] || fail "predictions of $(wc -l <predicted.csv) lines"
+  head -n 2 predicted.csv | grep -qE '^0,"[ab]","[ab]",[01]\.[0-9]{6}$' || fail "$(head -n 2 predicted.csv)"
+  passed "class weights, label smoothing, and the prediction of each example"
   expect_code 0 lra report runs --format text
   for name in gun birds contest; do grep -q "^$name " out || fail "the report lacks $name: $(cat out)"; done
   passed "a model on three of them"
