@@ -50,7 +50,7 @@ void overlap(const SplitStats&, const SplitStats& split, const DataFacts&, Found
 void groups(const SplitStats&, const SplitStats& split, const DataFacts& facts, Found& found) {
   constexpr double kLeastShare = 0.1;
   if (split.name != "test") return;
-  for (const auto& [column, num_shared, num_test] : facts.import.groups) {
+  for (const auto& [column, num_shared, num_test] : facts.groups) {
     const double share = static_cast<double>(num_shared) / static_cast<double>(num_test);
     if (share < kLeastShare) continue;
     found.push_back(thousands(num_shared) + " of the " + thousands(num_test) +
@@ -325,7 +325,6 @@ void remarks(const SplitStats& train, const SplitStats& split, const DataFacts& 
     found.push_back("an easy task: the baseline '" + baseline.name + "' is right on " +
                     percent(baseline.accuracy) + " of the test");
   }
-  found.insert(found.end(), facts.import.remarks.begin(), facts.import.remarks.end());
   remark_channels(train, found);
   if (facts.is_own) remark_labels(train, facts.label_names, found);
 }

@@ -24,12 +24,6 @@ struct SharedGroup {
   int64_t num_shared = 0, num_test = 0;
 };
 
-// Facts about the files of an import that its prepared data does not hold.
-struct ImportFacts {
-  std::vector<SharedGroup> groups = {};
-  std::vector<std::string> remarks = {};  // one sentence each
-};
-
 // Facts about a dataset that the checks need besides its statistics.
 struct DataFacts {
   StatsSettings stats = {};
@@ -38,9 +32,9 @@ struct DataFacts {
   std::optional<PublishedData> published = {};  // of a benchmark
   SplitCounts wanted = {};                      // examples that the task's settings ask for
   std::string other_benchmark = {};             // why the examples are not the published ones
-  ImportFacts import = {};
-  std::vector<Baseline> baselines = {};  // of the task on this data
-  Scaling scaling = {};                  // of values
+  std::vector<SharedGroup> groups = {};         // of a user's own files
+  std::vector<Baseline> baselines = {};         // of the task on this data
+  Scaling scaling = {};                         // of values
   // Filled by run(): the examples that there are, and their hash where `published` has one.
   SplitCounts counts = {};
   std::string examples_hash = {};

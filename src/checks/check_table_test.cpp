@@ -165,7 +165,7 @@ TEST_F(CheckTableTest, GroupsAreSharedByTrainAndTest) {
   const TestSplits splits = {{"train", waves(100, 1)}, {"test", waves(60, 2)}};
   const auto with = [&](int64_t num_shared) {
     DataFacts facts{.is_own = true};
-    facts.import.groups = {{"patient", num_shared, 60}};
+    facts.groups = {{"patient", num_shared, 60}};
     return names(splits, InputKind::kValues, 1, facts);
   };
   EXPECT_EQ(with(40), Names{"groups"});

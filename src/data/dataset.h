@@ -92,10 +92,10 @@ class DatasetWriter {
   // resumed.
   DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes,
                 const std::string& resume_key = "");
-  // Removes the partial folder unless finish() was called or it can be taken over.
+  // Removes the partial folder unless it was published or can be taken over.
   ~DatasetWriter();
-  DatasetWriter(const DatasetWriter&) = delete;
-  DatasetWriter& operator=(const DatasetWriter&) = delete;
+  DatasetWriter(DatasetWriter&& other) noexcept;
+  DatasetWriter& operator=(DatasetWriter&&) = delete;
 
   void begin_split(const std::string& name);
   // Right after begin_split: takes over the split's marked shards of an interrupted run and returns
@@ -117,8 +117,14 @@ class DatasetWriter {
   void set_setting(const std::string& key, std::string value);
   // Sets the hash of the sources or of the settings if it is known only at the end.
   void set_source_hash(std::string hash);
-  // Writes the manifest, syncs, renames. Returns the manifest as written. Throws lra::Error if an
-  // import leaves a split without an example; if splits are drawn ("split_seed"), only for train.
+  // Writes the manifest: partial_folder() is a dataset from now on. Returns the manifest as
+  // written. Throws lra::Error if an import leaves a split without an example; if splits are drawn
+  // ("split_seed"), only for train.
+  Manifest complete();
+  const std::string& partial_folder() const;
+  // After complete(): gives the dataset its name, durably.
+  void publish();
+  // Both.
   Manifest finish();
 
  private:

@@ -47,7 +47,7 @@ struct DatasetWriter::State {
   std::string resume_key;  // empty: an interrupted run starts over
   Manifest manifest;
   std::unique_ptr<FileLock> lock;
-  bool finished = false;
+  bool published = false;
 
   std::string split;  // empty before the first begin_split
   std::vector<int32_t> labels;
@@ -167,8 +167,10 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
   make_folder(state.partial);
 }
 
+DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept = default;
+
 DatasetWriter::~DatasetWriter() {
-  if (state_->finished || state_->can_resume()) return;
+  if (!state_ || state_->published || state_->can_resume()) return;
   remove_tree(state_->partial);  // a destructor has nobody to tell when it cannot
 }
 
@@ -233,9 +235,8 @@ void DatasetWriter::set_source_hash(std::string hash) {
   state_->manifest.source_hash = std::move(hash);
 }
 
-Manifest DatasetWriter::finish() {
+Manifest DatasetWriter::complete() {
   State& state = *state_;
-  LRA_CHECK(!state.finished);
   state.flush();
   if (state.manifest.source == "imported") refuse_empty_splits(state.manifest, state.folder);
   const std::string manifest = manifest_text(state.manifest);
@@ -248,13 +249,26 @@ Manifest DatasetWriter::finish() {
   }
   write_file_atomically(state.partial + "/" + kManifestFile, manifest);
   if (!state.resume_key.empty()) remove_unlisted(state.partial, state.manifest);
+  return state.manifest;
+}
+
+const std::string& DatasetWriter::partial_folder() const { return state_->partial; }
+
+void DatasetWriter::publish() {
+  State& state = *state_;
+  LRA_CHECK(!state.published);
   rename_new(state.partial, state.folder);
-  state.finished = true;
+  state.published = true;
   sync_folder(folder_of(state.folder));
   // The marks are removed only now: a kill before the new name is durable must not lose the shards
   // that they certify.
   if (!state.resume_key.empty()) remove_marks(state.folder);
-  return state.manifest;
+}
+
+Manifest DatasetWriter::finish() {
+  Manifest manifest = complete();
+  publish();
+  return manifest;
 }
 
 }  // namespace lra

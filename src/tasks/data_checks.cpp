@@ -56,12 +56,12 @@ std::vector<CheckFinding> checks_of(const Task& task, const Dataset& dataset) {
   return findings;
 }
 
-void store_checks(const Task& task, const Dataset& dataset, checks::ImportFacts import,
+void store_checks(const Task& task, const Dataset& dataset, std::vector<checks::SharedGroup> groups,
                   const std::vector<std::string>& accepted) {
   Manifest manifest = dataset.manifest();
   manifest.baselines = measured_baselines(task, dataset);
   checks::DataFacts facts = all_facts(task, dataset, *manifest.baselines);
-  facts.import = std::move(import);
+  facts.groups = std::move(groups);
   manifest.data_checks = checks::run(dataset, std::move(facts));
   checks::accept(accepted, *manifest.data_checks);
   write_file_atomically(dataset.folder() + "/" + kManifestFile, manifest_text(manifest));

@@ -20,7 +20,7 @@ std::vector<CheckFinding> checks_of(const Task& task, const Dataset& dataset);
 
 // Writes baselines and findings into the manifest of a dataset that was just imported, the warnings
 // of the checks `accepted` as such. Throws lra::Error for an error.
-void store_checks(const Task& task, const Dataset& dataset, checks::ImportFacts import,
+void store_checks(const Task& task, const Dataset& dataset, std::vector<checks::SharedGroup> groups,
                   const std::vector<std::string>& accepted);
 
 }  // namespace lra::tasks

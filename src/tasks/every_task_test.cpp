@@ -81,7 +81,7 @@ void prepare(const TaskSpec& spec, const Task& task, const TestFolder& root,
     if (spec.name == "image") write_small_cifar(raw);
     if (spec.name == "retrieval") write_small_pairs(raw);
   }
-  task.import(task.find_sources(raw), root.path(name), progress);
+  task.import(task.find_sources(raw), root.path(name), progress).writer.publish();
 }
 
 class EveryTask : public ::testing::TestWithParam<const TaskSpec*> {
@@ -173,7 +173,8 @@ TEST_P(EveryTask, ExportIsReadBackAsTheSameData) {
   }
   task->export_official(dataset, root_.path("official"));
   QuietProgress progress;
-  task->import(task->find_sources(root_.path("official")), root_.path("again"), progress);
+  task->import(task->find_sources(root_.path("official")), root_.path("again"), progress)
+      .writer.publish();
   EXPECT_EQ(Dataset::open(root_.path("again")).hash(), dataset.hash());
 }
 
@@ -210,7 +211,7 @@ TEST_P(EveryTask, IncompleteSourcesAreRefused) {
     const std::string error = error_of([&] {
       const auto sources = task->find_sources(broken);
       is_found = !sources.empty();
-      if (is_found) task->import(sources, root_.path("imported"), progress);
+      if (is_found) task->import(sources, root_.path("imported"), progress).writer.publish();
     });
     // An empty folder has no data that could have been meant.
     const auto is_file = [](const fs::directory_entry& entry) { return entry.is_regular_file(); };

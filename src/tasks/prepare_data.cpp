@@ -248,18 +248,13 @@ std::string default_data_root() {
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress, const std::vector<std::string>& accepted) {
   checks::refuse_unknown_checks(accepted);
-  checks::ImportFacts facts = task.import(sources, out, progress);
-  try {
-    const Dataset dataset = Dataset::open(out, /*verify=*/false);
-    const TaskSpec& spec = find_task(dataset.manifest().task);
-    // A task whose shape is that of its data knows it only now.
-    const auto on_data =
-        spec.settings_of ? spec.make(spec.settings_of(dataset.manifest())) : nullptr;
-    store_checks(on_data ? *on_data : task, dataset, std::move(facts), accepted);
-  } catch (const Error&) {
-    (void)remove_tree(out);
-    throw;
-  }
+  ImportedData imported = task.import(sources, out, progress);
+  const Dataset dataset = Dataset::open(imported.writer.partial_folder(), /*verify=*/false);
+  const TaskSpec& spec = find_task(dataset.manifest().task);
+  // A task whose shape is that of its data knows it only now.
+  const auto on_data = spec.settings_of ? spec.make(spec.settings_of(dataset.manifest())) : nullptr;
+  store_checks(on_data ? *on_data : task, dataset, std::move(imported.groups), accepted);
+  imported.writer.publish();
 }
 
 std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,

@@ -4,6 +4,11 @@
 
 namespace lra::tasks {
 
+ImportedData completed(DatasetWriter writer, std::vector<checks::SharedGroup> groups) {
+  writer.complete();
+  return {std::move(writer), std::move(groups)};
+}
+
 int64_t Task::num_to_make(const MakeOptions&) const { return 0; }
 
 void Task::make(const MakeOptions&, Progress&) const {

@@ -32,6 +32,14 @@ struct MakeOptions {
                          num_test = {};  // the task's own sizes when absent
 };
 
+// A dataset that an import wrote and did not publish yet, and what its files alone told.
+struct ImportedData {
+  DatasetWriter writer;
+  std::vector<checks::SharedGroup> groups = {};
+};
+// Completes the dataset (DatasetWriter::complete()).
+ImportedData completed(DatasetWriter writer, std::vector<checks::SharedGroup> groups = {});
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -63,10 +71,11 @@ class Task {
   // the task cannot be generated.
   virtual void make(const MakeOptions& options, Progress& progress) const;
 
-  // Reads an official layout into a prepared folder; the progress counts examples. Throws
+  // Reads an official layout into a folder that is not published yet; the progress counts examples.
+  // Throws
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
-  virtual checks::ImportFacts import(const std::vector<std::string>& sources,
-                                     const std::string& out, Progress& progress) const = 0;
+  virtual ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                              Progress& progress) const = 0;
   // The copies of raw official data under a data root, each as arguments for import, the one that
   // is read first; empty when there is none. Throws lra::Error where only a part of one is there.
   virtual std::vector<std::vector<std::string>> find_copies(const std::string& root) const = 0;

@@ -296,6 +296,14 @@ class Columns(Folder):
         self.assertEqual(found.column("label"), ("2 classes", "label", "name"))
         self.assertEqual(found.column("note")[1], "ignored")
         self.assertEqual(found.done["groups"], ["patient"])
+        rows = [["a", f"t{i}", i % 2, "train" if i < 2 else "test"] for i in range(3)]
+        path = self.csv("b.csv", ["user_id", "text", "label", "split_name"], rows)
+        self.assertIn("--set task.split=split_name", self.refusal(path))
+        found = self.read(path, split="split_name", ignore="user_id")
+        self.assertEqual((found.done["groups"], found.sizes()), ([], [2, 0, 1]))
+        self.assertEqual(self.read(path, split="split_name").done["groups"], ["user_id"])
+        path = self.csv("c.csv", ["country_name", "text", "source", "label"], rows)
+        self.assertEqual(self.read(path).done["groups"], [])
 
     def test_case_and_spaces_of_names_do_not_matter(self):
         found = self.read(self.write("a.csv", "Text, LABEL,Split\nx,0,train\ny,1,test\n"))
@@ -401,6 +409,29 @@ class Arrays(Folder):
             sequences="train_x",
         )
         self.assertEqual(named.sizes(), [20, 0, 20])
+
+    def test_a_split_of_another_name_is_never_replaced_by_a_drawn_one(self):
+        named = {"x_train": self.x, "y_train": self.y}
+        for x, y in (("x_holdout", "y_holdout"), ("x_eval", "y_eval")):
+            arrays = named | {x: self.x[:4], y: self.y[:4]}
+            self.assertIn("names no split as others do", self.refusal(self.save(**arrays)))
+        arrays = {"X1": self.x, "Y1": self.y, "X2": self.x[:4], "Y2": self.y[:4]}
+        self.assertIn("names that tell splits", self.refusal(self.save(**arrays), label="Y1"))
+        arrays = {"X_tr": self.x, "y_tr": self.y, "X_te": self.x[:4], "y_te": self.y[:4]}
+        self.assertEqual(self.read(self.save(**arrays)).sizes(), [20, 0, 4])
+        whole = named | {"x_test": self.x[:4], "y_test": self.y[:4], "classes": np.array(["a"])}
+        found = self.read(self.save(**whole))
+        self.assertEqual(found.done["ignored"][0][1], "names no split, as others do")
+
+    def test_arrays_that_cannot_be_examples_are_refused(self):
+        for x, what in (
+            (np.zeros((20, 0)), "has the shape [20, 0]"),
+            (np.zeros((20, 3, 0)), "has the shape [20, 3, 0]"),
+            (np.array([b"\xff"] * 20), "is not UTF-8"),
+        ):
+            self.assertIn(what, self.refusal(self.save(x=x, y=self.y)))
+        found = self.read(self.save(x=self.x.astype(np.longdouble), y=self.y), input="values")
+        self.assertEqual(len(found.rows), 20)
 
     def test_every_array_is_read_listed_or_refused(self):
         found = self.read(self.save(x=self.x, y=self.y, names=np.array(["a", "b"])))
@@ -678,6 +709,20 @@ class Layouts(Folder):
         self.write("only/a.h5", b"\x89HDF")
         self.assertIn("the bytes of 'a.h5' are HDF5", self.refusal(self.path / "only"))
         self.assertIn("does not exist", self.refusal(self.path / "none.csv"))
+
+    def test_a_folder_of_another_name_than_a_split_is_refused(self):
+        for split in ("train", "holdout"):
+            for label in "ab":
+                self.write(f"c/{split}/{label}/1.txt", b"some text")
+        self.assertIn("its name says none", self.refusal(self.path / "c"))
+
+    def test_json_that_no_column_can_hold_is_refused(self):
+        for line, what in (
+            ('{"text": "a \\ud800", "label": 1}', "is not UTF-8"),
+            ('{"text": %s, "label": 1}' % ("[" * 2000 + "]" * 2000), "nested too deeply"),
+            ('{"text": "a", "label": {"b": 1}}', "the label is of the type struct"),
+        ):
+            self.assertIn(what, self.refusal(self.write("a.jsonl", (line + "\n").encode() * 3)))
 
     def test_files_that_do_not_say_their_split(self):
         self.table("train.csv", TEXTS)

@@ -129,14 +129,19 @@ def arrow_of(rows: Any, name: str) -> tuple[pa.Array, int]:
                 name, "holds objects of unlike types", "lists of numbers, or texts", _CURE
             ) from None
     if rows.dtype.kind == "S":
-        rows = np.char.decode(rows, "utf-8")
+        try:
+            rows = np.char.decode(rows, "utf-8")
+        except UnicodeDecodeError:
+            raise ReadError(name, "is not UTF-8", "UTF-8") from None
     if rows.dtype.kind == "U":
         return pa.array(rows.ravel().tolist(), pa.string()), 1
     rows = rows.astype(rows.dtype.newbyteorder("="), copy=False)
-    if rows.dtype == np.float16:
-        rows = rows.astype(np.float32)
+    if rows.dtype.kind == "f" and rows.dtype.itemsize not in (4, 8):
+        rows = rows.astype(np.float32 if rows.dtype.itemsize == 2 else np.float64)
     if rows.ndim == 1:
         return pa.array(rows), 1
+    if 0 in rows.shape[1:]:
+        raise ReadError(name, f"has the shape {list(rows.shape)}", "examples that are not empty")
     is_gray = names.plain(name) in names.PICTURES and rows.dtype.kind in "ub" and rows.ndim == 3
     channels = 1 if rows.ndim == 2 or is_gray else rows.shape[-1]
     if rows.ndim > 4:
@@ -169,6 +174,13 @@ def _with_one_count(
     for name, array in arrays.items():
         if array.size == usual.size and array.shape:
             kept[name] = array
+        elif len(array.shape) > 1 and array.shape[1:] == usual.shape[1:]:
+            raise ReadError(
+                array.name,
+                f"has {array.size} examples, and {usual.name} has {usual.size}",
+                "names that tell splits",
+                "rename the arrays, such as x_train, y_train, x_test and y_test",
+            )
         elif names.plain(name) in (*names.LABELS, *names.SEQUENCES, *names.LENGTHS, "split"):
             raise ReadError(
                 array.name, f"has {array.size} elements", f"{usual.size}, as {usual.name} has"
@@ -176,6 +188,24 @@ def _with_one_count(
         else:
             ignored.append((array.name, f"has {array.size} elements for {usual.size} examples"))
     return kept
+
+
+def _leave_out(
+    rest: dict[str, Array], by_split: dict[str, dict[str, Array]], ignored: list[tuple[str, str]]
+) -> None:
+    """Arrays whose names say no split. Refuses those that may be examples of one."""
+    sizes = [array.size for part in by_split.values() for array in part.values()]
+    if not {"train", "test"} <= by_split.keys():  # they may be those of the split that lacks
+        sizes += [array.size for array in rest.values() if len(array.shape) > 1]
+    for array in rest.values():
+        if array.shape and array.size in sizes:
+            raise ReadError(
+                array.name,
+                "may belong to the examples, but names no split as others do",
+                "a name such as x_train or x_test",
+                "rename it, or remove it from the file",
+            )
+        ignored.append((array.name, "names no split, as others do"))
 
 
 def _sources(path: str, found: dict[str, Array], ignored: list[tuple[str, str]]) -> list[Source]:
@@ -187,17 +217,7 @@ def _sources(path: str, found: dict[str, Array], ignored: list[tuple[str, str]])
             raise ReadError(array.name, f"is '{rest}' of {split}, as another array is", "one")
         by_split[split][rest] = array
     if len(by_split) > 1:
-        for array in by_split.pop("", {}).values():
-            if array.shape and any(
-                array.size == other.size for part in by_split.values() for other in part.values()
-            ):
-                raise ReadError(
-                    array.name,
-                    "may belong to the examples, but names no split as others do",
-                    "a name such as x_train",
-                    "rename it, or remove it from the file",
-                )
-            ignored.append((array.name, "names no split, as others do"))
+        _leave_out(by_split.pop("", {}), by_split, ignored)
     sources = []
     for split, arrays in by_split.items():
         source = Source(path, split=split, split_why="name of the array")

@@ -215,10 +215,15 @@ class _Finder:
             for path in folders:
                 if splits[path]:
                     self._add_folder(path, splits[path])
-                else:
-                    self.ignored.append(
-                        (path, "is a folder of another name than those of the splits")
+                    continue
+                if not {"train", "test"} <= set(splits.values()) and _entries(path):
+                    raise ReadError(
+                        path,
+                        "may hold a split, but its name says none",
+                        "folders named train, val and test",
+                        "rename it, or move it elsewhere",
                     )
+                self.ignored.append((path, "is a folder of another name than those of the splits"))
             self._ignore(files, [])
             return
         with_tables = [path for path in folders if self._holds_tables(path)]

@@ -94,6 +94,8 @@ class Labels:
     def codes_of(self, column: pa.Array, classes: list[str], where: Where) -> NDArray[np.int32]:
         if is_list(column.type):
             column = _one_each(column, where)
+        if pa.types.is_nested(column.type):
+            raise ReadError(where(0), f"the label is of the type {column.type}", "a name or a number")
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode(null_encoding="encode")
         places = column.indices.to_numpy(zero_copy_only=False)

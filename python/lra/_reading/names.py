@@ -34,24 +34,11 @@ MAYBE_SPLITS = (
     *("is_valid", "is_validation"),
 )
 IDS = ("", "unnamed: 0", "__index_level_0__", "index", "id", "idx", "row", "row_id", "guid", "uid")
-GROUPS = (
-    *(
-        "author",
-        "case",
-        "customer",
-        "episode",
-        "file",
-        "filename",
-        "group",
-        "individual",
-        "participant",
-    ),
-    *("patient", "path", "person", "pid", "record", "recording_id", "sensor", "session", "source"),
-    *("speaker", "subj", "subject", "trial", "url", "user", "video"),
-)
+# What an example is of: examples of one such thing are alike (the check `groups`).
+GROUPS = ("user", "subject", "patient", "session", "recording", "speaker", "file")
 _SPLITS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("test", "testing", "t10k"), "test"),
+    **dict.fromkeys(("train", "training", "tr"), "train"),
+    **dict.fromkeys(("test", "testing", "te", "t10k"), "test"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
 }
 
@@ -69,7 +56,7 @@ def is_id(name: str) -> bool:
 
 
 def is_group(name: str) -> bool:
-    return plain(name) in GROUPS or (is_id(name) and plain(name) not in IDS)
+    return re.sub(r"[_\- ]?(id|name)$", "", plain(name)) in GROUPS
 
 
 def split_of_word(word: str) -> str:

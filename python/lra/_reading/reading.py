@@ -19,7 +19,7 @@ from .frames import Rows, write_frame
 from .labels import Labels
 from .media import MediaReader
 from .source import Source
-from .tables import BLOCK
+from .tables import BLOCK, message_of
 
 _MAX_ID = (1 << 24) - 1
 _MAX_CHANNELS = 4096
@@ -130,6 +130,17 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(row, step)
 
 
+def _batches_of(source: Source) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from source.batches()
+    except UnicodeError as error:  # half of a surrogate pair in JSON, too
+        raise ReadError(source.path, f"has text that is not UTF-8: {message_of(error)}") from None
+    except RecursionError:
+        raise ReadError(source.path, "has lists that are nested too deeply") from None
+    except pa.ArrowException as error:
+        raise ReadError(source.path, f"cannot be read: {message_of(error)}") from None
+
+
 class Reading:
     """One import: the first source says which columns there are, the others must have them."""
 
@@ -161,7 +172,7 @@ class Reading:
 
     def _read_source(self, source: Source, has_others: bool) -> None:
         row, is_first = 1, True
-        for batch in source.batches():
+        for batch in _batches_of(source):
             if not batch.num_rows:
                 continue
             if is_first:
@@ -221,10 +232,10 @@ class Reading:
 
     def _note_unread(self, batch: pa.RecordBatch) -> None:
         assert self._roles is not None
-        ignored = [row.name for row in self._roles.table if row.role == "ignored"]
+        unread = [row.name for row in self._roles.table if row.role in ("ignored", "group", "id")]
         self._unread_splits = {
             name: True
-            for name in ignored
+            for name in unread
             if batch.schema.names.count(name) == 1 and cells.kind_of(batch.column(name)) == "text"
         }
 

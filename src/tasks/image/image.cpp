@@ -67,8 +67,8 @@ class ImageTask : public Task {
             .has_padding = false,
             .values = config_.input == "values" ? std::optional(kNormalised) : std::nullopt};
   }
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kPixels; }
@@ -111,8 +111,8 @@ void write_images(const GrayImages& images, const std::vector<bool>& members, bo
   }
 }
 
-checks::ImportFacts ImageTask::import(const std::vector<std::string>& sources,
-                                      const std::string& out, Progress& progress) const {
+ImportedData ImageTask::import(const std::vector<std::string>& sources, const std::string& out,
+                               Progress& progress) const {
   if (sources.size() != 1) {
     throw Error({.where = "lra data import image",
                  .what = std::to_string(sources.size()) + " sources",
@@ -141,8 +141,7 @@ checks::ImportFacts ImageTask::import(const std::vector<std::string>& sources,
   write_images(cifar.train, members, true, writer);
   writer.begin_split("test");
   write_images(cifar.test, std::vector<bool>(cifar.test.labels.size()), false, writer);
-  writer.finish();
-  return {};
+  return completed(std::move(writer));
 }
 
 std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {

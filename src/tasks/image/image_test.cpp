@@ -20,7 +20,7 @@ std::unique_ptr<Task> image_task(const std::string& toml = "") {
 
 Dataset import(const std::string& source, const std::string& out) {
   QuietProgress progress;
-  image_task()->import({source}, out, progress);
+  image_task()->import({source}, out, progress).writer.publish();
   return Dataset::open(out);
 }
 

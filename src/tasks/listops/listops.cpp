@@ -96,8 +96,8 @@ class ListOpsTask : public Task {
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
@@ -216,8 +216,8 @@ uint64_t bytes_of(const std::array<std::string, 3>& files) {
   return bytes;
 }
 
-checks::ImportFacts ListOpsTask::import(const std::vector<std::string>& sources,
-                                        const std::string& out, Progress& progress) const {
+ImportedData ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
+                                 Progress& progress) const {
   const std::array<std::string, 3> files = listops_source_files(sources);
   Manifest manifest = new_manifest("imported");
   manifest.settings = {{"format", kOfficialFolder}};
@@ -242,8 +242,7 @@ checks::ImportFacts ListOpsTask::import(const std::vector<std::string>& sources,
     hasher.append(to_hex(file_hasher.digest()));
   }
   writer.set_source_hash(to_hex(hasher.digest()));
-  writer.finish();
-  return {};
+  return completed(std::move(writer));
 }
 
 std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string& root) const {

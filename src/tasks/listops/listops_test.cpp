@@ -47,13 +47,16 @@ TEST(ListOps, ExportAndImportGiveTheSameData) {
   EXPECT_TRUE(text.starts_with("Source\tTarget\r\n( ( "));
   EXPECT_TRUE(text.ends_with("\r\n"));
   QuietProgress progress;
-  listops_task()->import(listops_task()->find_sources(root.path("official")), root.path("b"),
-                         progress);
+  listops_task()
+      ->import(listops_task()->find_sources(root.path("official")), root.path("b"), progress)
+      .writer.publish();
   EXPECT_EQ(Dataset::open(root.path("b")).hash(), a.hash());
-  listops_task()->import({root.path("official")}, root.path("c"), progress);
+  listops_task()->import({root.path("official")}, root.path("c"), progress).writer.publish();
   EXPECT_EQ(Dataset::open(root.path("c")).hash(), a.hash());
   // A length to be fed cuts what is read; it does not limit what is kept.
-  listops_task("length = 600")->import({root.path("official")}, root.path("d"), progress);
+  listops_task("length = 600")
+      ->import({root.path("official")}, root.path("d"), progress)
+      .writer.publish();
   EXPECT_EQ(Dataset::open(root.path("d")).hash(), a.hash());
   EXPECT_THAT(error_of([&] { listops_task()->export_official(a, root.path("official")); }),
               HasSubstr("exists already"));

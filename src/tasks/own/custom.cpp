@@ -51,8 +51,8 @@ class CustomTask : public Task {
   void refuse_other_settings(const Dataset& dataset) const override;
   checks::InputKind input() const override;
   checks::DataFacts data_facts(const Dataset& dataset) const override;
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   // Own data is imported by its user: no layout of files says that they are meant.
   std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
     return {};
@@ -153,8 +153,8 @@ checks::DataFacts CustomTask::data_facts(const Dataset& dataset) const {
   return facts;
 }
 
-checks::ImportFacts CustomTask::import(const std::vector<std::string>& sources,
-                                       const std::string& out, Progress& progress) const {
+ImportedData CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
+                                Progress& progress) const {
   return import_own_files(sources, out, config_, progress);
 }
 

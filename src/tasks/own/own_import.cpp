@@ -61,7 +61,7 @@ class OwnImport {
   OwnImport(const CustomConfig& config, OwnExamples data)
       : config_(config), reading_(std::move(data.reading)), frames_(std::move(data.frames)) {}
 
-  checks::ImportFacts run(const std::string& out);
+  ImportedData run(const std::string& out);
 
  private:
   void read_tables();
@@ -314,8 +314,9 @@ Manifest OwnImport::manifest() const {
 }
 
 // Examples of one patient or recording are alike: those of the test were seen if others are in
-// train.
+// train. A column of few values tells kinds, not things.
 std::vector<checks::SharedGroup> OwnImport::shared_groups() const {
+  constexpr size_t kFewestThings = 10;
   std::vector<checks::SharedGroup> groups;
   for (size_t g = 0; g < reading_.groups.size(); ++g) {
     std::unordered_set<uint64_t> trained;
@@ -330,12 +331,13 @@ std::vector<checks::SharedGroup> OwnImport::shared_groups() const {
       });
     };
     visit(FrameSplit::kTrain, [&](uint64_t value) { trained.insert(value); });
+    if (trained.size() < kFewestThings) continue;
     visit(FrameSplit::kTest, [&](uint64_t value) { group.num_shared += trained.contains(value); });
   }
   return groups;
 }
 
-checks::ImportFacts OwnImport::run(const std::string& out) {
+ImportedData OwnImport::run(const std::string& out) {
   read_tables();
   name_labels();
   draw_missing_splits();
@@ -349,8 +351,7 @@ checks::ImportFacts OwnImport::run(const std::string& out) {
     const Json scaling{{"mean", means_}, {"deviation", deviations_}};
     writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
   }
-  writer.finish();
-  return {.groups = shared_groups()};
+  return completed(std::move(writer), shared_groups());
 }
 
 }  // namespace
@@ -361,8 +362,8 @@ int64_t own_token_bytes(const CustomConfig& config) {
   return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
 }
 
-checks::ImportFacts import_own_files(const std::vector<std::string>& files, const std::string& out,
-                                     const CustomConfig& config, Progress& progress) {
+ImportedData import_own_files(const std::vector<std::string>& files, const std::string& out,
+                              const CustomConfig& config, Progress& progress) {
   CustomConfig named = config;
   named.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
   const std::string parent = folder_of(without_trailing_slash(out));

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "checks/check_table.h"
 #include "data/dataset.h"
 #include "io/json.h"
 #include "tasks/own/custom_config.h"
+#include "tasks/task.h"
 
 namespace lra {
 class Progress;
@@ -23,8 +23,8 @@ inline constexpr const char* kReading = "read_";
 // standardized by the mean and deviation of each channel in train. Throws lra::Error for what the
 // reader refuses, labels that occur only outside train, a single class, and a train split that is
 // too small to draw from.
-checks::ImportFacts import_own_files(const std::vector<std::string>& files, const std::string& out,
-                                     const CustomConfig& config, Progress& progress);
+ImportedData import_own_files(const std::vector<std::string>& files, const std::string& out,
+                              const CustomConfig& config, Progress& progress);
 
 // Bytes of a stored token: float32 for each channel, or an id.
 int64_t own_token_bytes(const CustomConfig& config);

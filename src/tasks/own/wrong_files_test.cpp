@@ -151,11 +151,11 @@ TEST_F(OwnFiles, CuttingMostPositionsIsFoundForTheRun) {
 }
 
 TEST_F(OwnFiles, SubjectsInTrainAndTestAreFound) {
-  const auto rows = [](const char* column, int apart) {
+  const auto rows = [](const char* column, int apart, int num_things = 20) {
     return rows_of(120, [=](int i) {
       const bool is_test = i >= 80;
       return "{\"x\": [" + std::to_string(i * 37 % 101) + ", 0.5], \"" + column + "\": \"p" +
-             std::to_string(i % 20 + (is_test ? apart : 0)) + "\", \"split\": \"" +
+             std::to_string(i % num_things + (is_test ? apart : 0)) + "\", \"split\": \"" +
              (is_test ? "test"
               : i % 4 ? "train"
                       : "val") +
@@ -165,6 +165,20 @@ TEST_F(OwnFiles, SubjectsInTrainAndTestAreFound) {
   EXPECT_THAT(found_in("a.jsonl", rows("subject", 0)), HasSubstr("warning: groups: 30 of the 40"));
   EXPECT_THAT(found_in("a.jsonl", rows("subject", 50)), Not(HasSubstr("groups")));
   EXPECT_THAT(found_in("a.jsonl", rows("hour", 0)), Not(HasSubstr("groups")));
+  EXPECT_THAT(found_in("a.jsonl", rows("subject", 0, 3)), Not(HasSubstr("groups"))) << "topics";
+}
+
+TEST_F(OwnFiles, ChecksAreThereBeforeTheData) {
+  const std::string rows = rows_of(120, [](int i) {
+    return "{\"x\": [" + std::to_string(i * 37 % 101) +
+           ", 0.5], \"label\": " + std::to_string(i % 2) + "}";
+  });
+  QuietProgress progress;
+  const ImportedData imported =
+      kCustomTask.make(parse_toml("", "test"))
+          ->import({file("a.jsonl", rows)}, root_.path("later"), progress);
+  EXPECT_FALSE(std::filesystem::exists(root_.path("later")));
+  EXPECT_TRUE(std::filesystem::exists(imported.writer.partial_folder()));
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ class PathfinderTask : public Task {
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
     refuse_other_difficulty(dataset);  // the folder's name says it
@@ -266,8 +266,8 @@ void PathfinderTask::refuse_other_contours(const std::vector<PathfinderRecord>& 
   }
 }
 
-checks::ImportFacts PathfinderTask::import(const std::vector<std::string>& sources,
-                                           const std::string& out, Progress& progress) const {
+ImportedData PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
+                                    Progress& progress) const {
   const std::string folder = source_folder(sources);
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
   refuse_other_contours(records, folder);
@@ -293,8 +293,7 @@ checks::ImportFacts PathfinderTask::import(const std::vector<std::string>& sourc
     writer.add_note(thousands(others) + " images in " + folder +
                     "/imgs are in none of its metadata, and were left out");
   }
-  writer.finish();
-  return {};
+  return completed(std::move(writer));
 }
 
 checks::DataFacts PathfinderTask::data_facts(const Dataset& dataset) const {

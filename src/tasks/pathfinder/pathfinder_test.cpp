@@ -49,8 +49,10 @@ class Pathfinder : public ::testing::Test {
   // Error of importing now; nothing is left behind when it fails.
   std::string import_error(const Task& task) {
     fs::remove_all(root_.path("out"));
-    const std::string error = error_of(
-        [&] { task.import({root_.path("archive/pathfinder32")}, root_.path("out"), progress_); });
+    const std::string error = error_of([&] {
+      task.import({root_.path("archive/pathfinder32")}, root_.path("out"), progress_)
+          .writer.publish();
+    });
     EXPECT_EQ(fs::exists(root_.path("out")), error.empty());
     EXPECT_FALSE(fs::exists(root_.path("out.lra.partial")));
     return error;
@@ -74,7 +76,7 @@ TEST_F(Pathfinder, AnyFolderOfTheArchiveCanBeNamed) {
   int64_t number = 0;
   const auto hash_from = [&](const std::string& source) {
     const std::string out = root_.path("from" + std::to_string(number++));
-    task_->import({root_.path(source)}, out, progress_);
+    task_->import({root_.path(source)}, out, progress_).writer.publish();
     return Dataset::open(out).hash();
   };
   EXPECT_EQ(hash_from("archive/" + kLevel), hash);

@@ -70,8 +70,8 @@ class RetrievalTask : public Task {
             .num_classes = kRetrievalClasses,
             .num_towers = 2};
   }
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
@@ -181,8 +181,8 @@ int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const st
   return bytes;
 }
 
-checks::ImportFacts RetrievalTask::import(const std::vector<std::string>& sources,
-                                          const std::string& out, Progress& progress) const {
+ImportedData RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
+                                   Progress& progress) const {
   refuse_existing(without_trailing_slash(out));
   const PairFiles files = files_of(sources);
   std::unique_ptr<PaperTexts> texts;
@@ -204,8 +204,7 @@ checks::ImportFacts RetrievalTask::import(const std::vector<std::string>& source
     writer.add_side_file(ids_file(split), ids);
   }
   writer.set_source_hash(to_hex(hasher.digest()));
-  writer.finish();
-  return {};
+  return completed(std::move(writer));
 }
 
 std::vector<std::vector<std::string>> RetrievalTask::find_copies(const std::string& root) const {

@@ -25,7 +25,7 @@ std::unique_ptr<Task> retrieval_task(const std::string& toml = kSmall) {
 
 Dataset import(const std::vector<std::string>& sources, const std::string& out) {
   QuietProgress progress;
-  retrieval_task()->import(sources, out, progress);
+  retrieval_task()->import(sources, out, progress).writer.publish();
   return Dataset::open(out);
 }
 

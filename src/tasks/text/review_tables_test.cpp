@@ -32,7 +32,7 @@ class ReviewTable : public ::testing::Test {
   }
   Dataset imported(const std::vector<std::string>& sources, const std::string& out) {
     QuietProgress progress;
-    task_->import(sources, root_.path(out), progress);
+    task_->import(sources, root_.path(out), progress).writer.publish();
     return open_dataset(kTextTask, *task_, root_.path(out));
   }
 

@@ -72,8 +72,8 @@ class TextTask : public Task {
   }
   std::string validation() const override { return config_.validation; }
   Split split(const Dataset& dataset, const std::string& name) const override;
-  checks::ImportFacts import(const std::vector<std::string>& sources, const std::string& out,
-                             Progress& progress) const override;
+  ImportedData import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
@@ -128,8 +128,8 @@ bool is_archive(const std::string& path) {
   return !is_folder(path) && (name.find(".tar") != std::string::npos || name.ends_with(".tgz"));
 }
 
-checks::ImportFacts TextTask::import(const std::vector<std::string>& sources,
-                                     const std::string& out, Progress& progress) const {
+ImportedData TextTask::import(const std::vector<std::string>& sources, const std::string& out,
+                              Progress& progress) const {
   const bool are_tables = std::ranges::none_of(sources, [&](const std::string& source) {
     return is_archive(source) || !find_copies(source).empty();
   });
@@ -174,8 +174,7 @@ checks::ImportFacts TextTask::import(const std::vector<std::string>& sources,
   }
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.add_side_file(kNamesFile, names);
-  writer.finish();
-  return {};
+  return completed(std::move(writer));
 }
 
 std::vector<std::vector<std::string>> TextTask::find_copies(const std::string& root) const {

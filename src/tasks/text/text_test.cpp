@@ -23,7 +23,7 @@ std::unique_ptr<Task> text_task(const std::string& toml = "") {
 
 void import(const std::string& source, const std::string& out) {
   QuietProgress progress;
-  text_task()->import({source}, out, progress);
+  text_task()->import({source}, out, progress).writer.publish();
 }
 
 TEST(Text, ReadsRawBytesInTheDocumentedOrder) {
