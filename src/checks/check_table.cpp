@@ -459,7 +459,6 @@ void refuse_unknown_checks(const std::vector<std::string>& names) {
     if (std::ranges::find(known, name) != known.end()) continue;
     throw Error({.where = "--accept",
                  .what = "no warning is named " + in_quotes(name),
-                 .expected = "one of " + quoted_list(known, known.size()),
                  .advice = suggestion(name, known)});
   }
 }

@@ -123,23 +123,22 @@ const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
   return best;
 }
 
-std::string trivial_reason(const Leaderboard& board, size_t column, const Cell& cell,
-                           const std::vector<RunRecord>& records) {
+Trivial best_trivial(const Leaderboard& board, size_t column, const Cell& cell,
+                     const std::vector<RunRecord>& records) {
   std::map<std::string, std::vector<double>> recorded;
   for (const size_t run : cell.runs) {
     for (const auto& [name, accuracy] : records[run].baselines) {
       recorded[shown_name(name)].push_back(100 * accuracy);
     }
   }
-  std::pair<double, std::string> best;
+  Trivial best;
   for (const auto& [name, values] : recorded) {
     best = std::max(best, {summarize(values).mean, name});
   }
   if (const BaselineRow* row = best_baseline(board, column); row && recorded.empty()) {
     best = {*row->accuracy[column], row->name};
   }
-  if (best.second.empty() || best.first < cell.accuracy.mean - cell.interval.value_or(0)) return "";
-  return accuracy_text(best.first) + " of " + best.second;
+  return best;
 }
 
 }  // namespace lra::report

@@ -20,10 +20,8 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
 
 // The best trivial classifier of a column; null if none has a figure there.
 const BaselineRow* best_baseline(const Leaderboard& board, size_t column);
-// "36.85 of root operator" if the figure of a cell is not above the best trivial classifier by more
-// than its interval, else empty. The classifiers are those in the records of the cell's runs or, if
-// they have none, those of the column.
-std::string trivial_reason(const Leaderboard& board, size_t column, const Cell& cell,
-                           const std::vector<RunRecord>& records);
+// The best trivial classifier in the records of a cell's runs or, if they have none, of its column.
+Trivial best_trivial(const Leaderboard& board, size_t column, const Cell& cell,
+                     const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

@@ -8,15 +8,15 @@
 namespace lra::report {
 namespace {
 
-// The row with the highest figure of a column: of full runs, else of short ones that are ranked,
-// else of all; null if there is none.
+// The row with the highest figure of a column: on the paper's task, else on a changed one, and of
+// full runs, else of short ones that are ranked, else of all; null if there is none.
 const Row* best_row(const Leaderboard& board, size_t column) {
   const Row* best = nullptr;
   const auto score = [&](const Row& row) {
     const Cell& cell = row.cells[column];
     const bool is_full = cell.full_accuracy() && !cell.fail;
     const bool is_best = rank_in_column(board, row, column) == Emphasis::kBest;
-    return std::tuple(is_full, is_best, *cell.shown_accuracy());
+    return std::tuple(cell.task_changes.empty(), is_full, is_best, *cell.shown_accuracy());
   };
   for (const Row& row : board.rows) {
     if (row.is_self_pretrained || !row.cells[column].shown_accuracy()) continue;
@@ -26,23 +26,22 @@ const Row* best_row(const Leaderboard& board, size_t column) {
 }
 
 std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
-  const TableCell task = {board.columns[column].title};
-  const BaselineRow* best_trivial = best_baseline(board, column);
-  const TableCell trivial = {best_trivial ? accuracy_text(best_trivial->accuracy[column]) : "-",
-                             Emphasis::kQuiet};
+  const TableCell none = {"-"};
+  const std::string& title = board.columns[column].title;
   const Row* best = best_row(board, column);
   if (!best) {
-    const TableCell none = {"-"};
-    return {task, {"no figure", Emphasis::kQuiet}, none, trivial, none, none, none, none};
+    return {{title}, {"no figure", Emphasis::kQuiet}, none, none, none, none, none, none};
   }
   const Cell& cell = best->cells[column];
+  const TableCell trivial = {cell.trivial.name.empty() ? "-" : fixed(cell.trivial.accuracy, 2),
+                             Emphasis::kQuiet};
   const bool is_trivial = cell.has(MarkKind::kTrivial);
   const bool is_best =
       cell.full_accuracy() || rank_in_column(board, *best, column) == Emphasis::kBest;
   const std::string interval = cell.interval ? " ± " + fixed(*cell.interval, 2) : "";
   const auto peak = cell.speed.peak_memory_bytes;
   return {
-      task,
+      {joined({title, cell.task_changes})},
       {is_trivial ? "none above trivial; highest: " + best->title : best->title,
        is_trivial || !is_best ? Emphasis::kQuiet : Emphasis::kBest},
       {figure_text(cell) + interval, is_trivial ? Emphasis::kQuiet : Emphasis::kPlain, cell.marks},
@@ -56,16 +55,16 @@ std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
 }  // namespace
 
 Table best_table(const Leaderboard& board) {
-  Table table{.title = "Best of each task",
-              .caption =
-                  "By test accuracy in percent, ± its 95 % interval, of full runs if there are "
-                  "any; the cost "
-                  "is that of one run. Trivial: the best classifier that needs no model.",
-              .header = {"Task", "Model", "Accuracy", "Trivial", "Parameters", "Training time",
-                         "Peak memory", "Computed by"},
-              .rows = {},
-              .num_left = 2,
-              .is_list = true};
+  Table table{
+      .title = "Best of each task",
+      .caption =
+          "By test accuracy in percent, ± its 95 % interval, of full runs if there are any; "
+          "the cost is that of one run. Trivial: the best classifier that needs no model.",
+      .header = {"Task", "Model", "Accuracy", "Trivial", "Parameters", "Training time",
+                 "Peak memory", "Computed by"},
+      .rows = {},
+      .num_left = 2,
+      .is_list = true};
   if (board.rows.size() < 2) return table;
   for (size_t i = 0; i < board.columns.size(); ++i) table.rows.push_back(line_of(board, i));
   return table;

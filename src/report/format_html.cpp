@@ -87,10 +87,6 @@ std::string board_section(const ReportInput& input) {
          quality_and_speed_html(input);
 }
 
-std::string notes_section() {
-  return "<h3>On the paper's figures</h3>\n" + list_html(paper_notes(), "notes");
-}
-
 std::string tables_section(const std::vector<Table>& tables) {
   std::string text;
   for (const Table& table : tables) text += table_html(table);
@@ -132,7 +128,8 @@ std::string format_html(const ReportInput& input) {
        tables_section({training_speed_table(input.board), measurement_table(input.board)})},
       {"protocols", "Protocols", tables_section({protocol_table(input.board)})},
       {"runs", "Runs", runs_html(input.records)},
-      {"notes", "Notes", notes_section()},
+      {"notes", "The paper's figures",
+       input.board.rows.empty() ? "" : list_html(paper_notes(), "notes")},
   };
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
   std::string page =

@@ -43,6 +43,7 @@ std::string format_markdown(const ReportInput& input) {
   for (const Table& table : all_tables(input)) text += table_text(table);
   text += list_text("Warnings", input.board.warnings);
   text += list_text("Left out", input.problems);
+  if (input.board.rows.empty()) return text;
   return text + list_text("Notes on the paper's figures", paper_notes());
 }
 

@@ -146,6 +146,7 @@ std::string format_text(const ReportInput& input) {
   for (const Table& table : all_tables(input)) text += text_table(table, input.color);
   text += list_text("Warnings", input.board.warnings, input.color);
   text += list_text("Left out", input.problems, input.color);
+  if (input.board.rows.empty()) return text;
   return text + list_text("Notes on the paper's figures", paper_notes(), input.color);
 }
 

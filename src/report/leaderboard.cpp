@@ -214,11 +214,15 @@ void mark_cells(Leaderboard& board, const std::vector<RunRecord>& records) {
   for (Row& row : board.rows) {
     for (size_t i = 0; i < row.cells.size(); ++i) {
       Cell& cell = row.cells[i];
+      cell.trivial = best_trivial(board, i, cell, records);
       if (cell.accuracy.count == 0) continue;
       add_mark(cell.marks, MarkKind::kChanged,
                joined({cell.shortfall, cell.task_changes.empty() ? "" : "a changed task",
                        tells_apart ? cell.departure : ""}));
-      add_mark(cell.marks, MarkKind::kTrivial, trivial_reason(board, i, cell, records));
+      const double surely = cell.accuracy.mean - cell.interval.value_or(0);
+      if (cell.trivial.name.empty() || cell.trivial.accuracy < surely) continue;
+      add_mark(cell.marks, MarkKind::kTrivial,
+               fixed(cell.trivial.accuracy, 2) + " of " + cell.trivial.name);
     }
   }
 }

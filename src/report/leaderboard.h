@@ -24,6 +24,13 @@ struct TaskColumn {
   std::optional<PaperTask> paper;  // nothing for a task the paper does not have
 };
 
+// A classifier that needs no model.
+struct Trivial {
+  double accuracy = 0;
+  std::string name;  // empty: none
+  auto operator<=>(const Trivial&) const = default;
+};
+
 // The runs of one row on one task.
 struct Cell {
   Summary accuracy;  // test accuracy over the finished runs (count 0: none finished)
@@ -40,7 +47,8 @@ struct Cell {
   // The facts that ranked runs share, beside their budget: preset, data and how much of it is
   // used.
   std::string setting;
-  Marks marks;  // with the reasons of all runs
+  Trivial trivial;  // the best one on the cell's data
+  Marks marks;      // with the reasons of all runs
   // The figures of the paper, if its task is unchanged.
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;

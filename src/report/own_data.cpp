@@ -1,15 +1,9 @@
 // A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
 #include "base/text_format.h"
-#include "report/baselines.h"
 #include "report/tables.h"
 
 namespace lra::report {
 namespace {
-
-std::string baseline_text(const Leaderboard& board, size_t column) {
-  const BaselineRow* best = best_baseline(board, column);
-  return best ? accuracy_text(best->accuracy[column]) + " " + best->name : "-";
-}
 
 // "reviews" of "custom:reviews".
 std::string data_name(const TaskColumn& column) {
@@ -23,13 +17,15 @@ std::string count_text(const Cell& cell) {
 
 std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
   const Cell& cell = row.cells[column];
+  const Trivial& trivial = cell.trivial;
   const auto peak = cell.speed.peak_memory_bytes;
   return {{data_name(own.columns[column])},
           {row.title},
           {cell.settings.empty() ? "-" : cell.settings},
           {figure_text(cell), rank_in_column(own, row, column), cell.marks},
           {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
-          {baseline_text(own, column), Emphasis::kQuiet},
+          {trivial.name.empty() ? "-" : accuracy_text(trivial.accuracy) + " " + trivial.name,
+           Emphasis::kQuiet},
           {count_text(cell)},
           {size_text(cell.num_parameters)},
           {time_text(cell.train_seconds)},
