@@ -40,8 +40,7 @@ void contradictions(const SplitStats&, const SplitStats& split, const DataFacts&
 }
 
 void overlap(const SplitStats&, const SplitStats& split, const DataFacts&, Found& found) {
-  const int64_t count = split.num_overlaps - split.num_copies;  // which overlap, too
-  if (count <= kByChance || !split.exceeds(count, 0.05)) return;
+  if (split.num_overlaps <= kByChance || !split.exceeds(split.num_overlaps, 0.05)) return;
   found.push_back(of_all(split.num_overlaps, split) +
                   " share a quarter of their passages with one training example: are they windows "
                   "of the same recording, or copies with changes?");
@@ -91,28 +90,39 @@ void classes(const SplitStats& train, const SplitStats& split, const DataFacts& 
       ", which train has");
 }
 
-void blank(const SplitStats&, const SplitStats& split, const DataFacts& facts, Found& found) {
+void blank(const SplitStats&, const SplitStats& split, const DataFacts&, Found& found) {
   if (split.exceeds(split.num_empty, 0.01)) {
     found.push_back(of_all(split.num_empty, split) + " are empty");
   }
-  if (facts.stats.input == InputKind::kText || !split.exceeds(split.num_constant, 0.05)) return;
-  found.push_back(of_all(split.num_constant, split) +
+  int64_t num_constant = 0;
+  for (const auto& [position, count] : split.runs.whole) {
+    const auto inside = split.runs.inside.find(position);
+    const bool is_usual = inside != split.runs.inside.end() && inside->second >= count;
+    if (!is_usual) num_constant += count;
+  }
+  if (static_cast<double>(num_constant) <= 0.05 * static_cast<double>(split.num_sequences)) return;
+  found.push_back(thousands(num_constant) + " of the " + thousands(split.num_sequences) +
+                  " sequences of " + split.name +
                   " hold one and the same at all positions: were their files empty?");
 }
 
-// By two deviations and six standard errors, and by more than rounding.
-bool is_far(const Spread& a, const Spread& b, double least_apart) {
+// By two of train's deviations or `most_apart`, by six standard errors, and by `least_apart`.
+bool is_far(const Spread& train, const Spread& other, double least_apart,
+            double most_apart = std::numeric_limits<double>::infinity()) {
   constexpr double kDeviations = 2, kErrors = 6;
-  const double apart = std::abs(a.mean - b.mean),
-               deviation = std::max(a.deviation(), b.deviation());
-  const double error = deviation * std::sqrt(1 / a.count + 1 / b.count);
-  return apart > kDeviations * deviation && apart > kErrors * error && apart > least_apart;
+  if (train.count == 0 || other.count == 0) return false;
+  const double apart = std::abs(train.mean - other.mean);
+  const double error = std::hypot(train.deviation() / std::sqrt(train.count),
+                                  other.deviation() / std::sqrt(other.count));
+  return apart > std::min(kDeviations * train.deviation(), most_apart) && apart > kErrors * error &&
+         apart > least_apart;
 }
 
 void shift(const SplitStats& train, const SplitStats& split, const DataFacts&, Found& found) {
+  const std::string unlike = "examples of " + split.name + " are unlike those of train: ";
   const auto add = [&](const std::string& what, const Spread& there, const Spread& here) {
-    found.push_back("examples of " + split.name + " are unlike those of train: " + what + " is " +
-                    fixed(here.mean, 2) + " on average instead of " + fixed(there.mean, 2));
+    found.push_back(unlike + what + " is " + short_number(here.mean) + " on average instead of " +
+                    short_number(there.mean));
   };
   if (is_far(train.lengths, split.lengths, 0.1 * train.lengths.mean)) {
     return add("the number of tokens", train.lengths, split.lengths);
@@ -123,8 +133,10 @@ void shift(const SplitStats& train, const SplitStats& split, const DataFacts&, F
     if (is_far(there.means, here.means, 0.5 * there.deviation())) {
       return add("the mean" + channel, there.means, here.means);
     }
-    if (is_far(there.deviations, here.deviations, 0.25 * there.deviations.mean)) {
-      return add("the deviation" + channel, there.deviations, here.deviations);
+    const Spread &usual = there.log_deviations, &other = here.log_deviations;
+    if (is_far(usual, other, std::log(1.25), std::log(10))) {
+      return found.push_back(unlike + "the deviation" + channel + " is " +
+                             short_number(std::exp(other.mean - usual.mean)) + " times theirs");
     }
   }
 }
@@ -134,14 +146,13 @@ void shift(const SplitStats& train, const SplitStats& split, const DataFacts&, F
 void unseen_ids(const SplitStats& train, const SplitStats& split, const DataFacts&, Found& found) {
   constexpr double kMostNew = 0.05, kTimesSingle = 2;
   double single = 0, all_train = 1, unseen = 0, all = 1;
-  for (const IdStats& id : train.ids) {
-    all_train += static_cast<double>(id.count);
-    if (id.count > 0 && id.example != IdStats::kSeveral) single += static_cast<double>(id.count);
+  for (const auto& [id, stats] : train.ids) {
+    all_train += static_cast<double>(stats.count);
+    if (stats.example != IdStats::kSeveral) single += static_cast<double>(stats.count);
   }
-  for (size_t id = 0; id < split.ids.size(); ++id) {
-    all += static_cast<double>(split.ids[id].count);
-    const bool is_known = id < train.ids.size() && train.ids[id].count > 0;
-    if (!is_known) unseen += static_cast<double>(split.ids[id].count);
+  for (const auto& [id, stats] : split.ids) {
+    all += static_cast<double>(stats.count);
+    if (!train.ids.contains(id)) unseen += static_cast<double>(stats.count);
   }
   if (unseen / all <= kMostNew + kTimesSingle * single / all_train) return;
   found.push_back(percent(unseen / all, 0) + " of the tokens of " + split.name +
@@ -173,28 +184,17 @@ void end_marks(const SplitStats& train, const SplitStats& split, const DataFacts
   compare(train.last, split.last, "last");
 }
 
-int64_t most_of(const std::unordered_map<uint64_t, int64_t>& runs) {
-  int64_t most = 0;
-  for (const auto& [position, count] : runs) most = std::max(most, count);
-  return most;
-}
-
-// Padded sequences have one length, and one position over and over at one of their ends. Pictures
-// with a border have it at both.
+// Padded sequences have one length, and at their end a value over and over that is nowhere else.
 void padding(const SplitStats&, const SplitStats& split, const DataFacts& facts, Found& found) {
-  constexpr double kLeast = 0.25, kMostAtTheOtherEnd = 0.05;
-  const InputKind input = facts.stats.input;
-  if (split.shortest != split.longest || input == InputKind::kText || input == InputKind::kPixels) {
-    return;
-  }
-  const int64_t at_begin = most_of(split.begins), at_end = most_of(split.ends);
-  const auto count = static_cast<double>(split.num_sequences);
-  const double share = static_cast<double>(std::max(at_begin, at_end)) / count;
-  const double other = static_cast<double>(std::min(at_begin, at_end)) / count;
-  if (share < kLeast || other > kMostAtTheOtherEnd) return;
+  constexpr double kLeast = 0.25;
+  if (split.shortest != split.longest || facts.stats.input == InputKind::kPixels) return;
+  int64_t most = 0;
+  for (const auto& [position, count] : split.runs.ends) most = std::max(most, count);
+  const double share = static_cast<double>(most) / static_cast<double>(split.num_sequences);
+  if (share < kLeast) return;
   found.push_back(percent(share, 0) + " of the sequences of " + split.name +
-                  (at_end > at_begin ? " end" : " begin") +
-                  " with the same at eight or more positions: is it padding?");
+                  " end with the same at eight or more positions, which they have nowhere else: "
+                  "is it padding?");
 }
 
 // Far from all other values, too often for an outlier and too rarely for the usual value of a
@@ -209,16 +209,20 @@ bool stands_apart(const LeastValue& lowest, double others_end, int64_t num_value
 }
 
 void sentinel(const SplitStats&, const SplitStats& split, const DataFacts& facts, Found& found) {
+  constexpr double kRounding = 1e-4;
   if (facts.stats.input != InputKind::kValues) return;
   for (size_t c = 0; c < split.channels.size(); ++c) {
     const ChannelStats& channel = split.channels[c];
+    if (channel.has_few_values()) continue;
     const bool is_low = stands_apart(channel.lowest, -channel.highest.value, channel.count);
     if (!is_low && !stands_apart(channel.highest, -channel.lowest.value, channel.count)) continue;
     const LeastValue& mark = is_low ? channel.lowest : channel.highest;
     const double value = facts.scaling.original(is_low ? mark.value : -mark.value, c);
+    const double next = facts.scaling.original(is_low ? mark.next : -mark.next, c);
+    if (std::abs(value) < kRounding * std::abs(next)) continue;  // 0: off, or none
     found.push_back(thousands(mark.count) + " values of " + split.name +
                     (split.channels.size() > 1 ? " in channel " + std::to_string(c) : "") +
-                    " are " + fixed(value, 0) +
+                    " are " + short_number(value) +
                     ", far from all others: does it mark what is missing?");
     return;
   }
@@ -227,7 +231,13 @@ void sentinel(const SplitStats&, const SplitStats& split, const DataFacts& facts
 // Time runs along the axis on which neighbors are alike, and values far apart less so.
 void axes(const SplitStats& train, const SplitStats& split, const DataFacts&, Found& found) {
   constexpr double kAlike = 0.5, kUnlike = 0.3, kDecay = 0.5;
-  if (&split != &train || split.axes.count < static_cast<double>(split.size())) return;
+  const std::string num_channels = std::to_string(split.channels.size());
+  if (&split != &train) return;
+  if (split.longest == 1 && split.channels.size() >= kFewestChannels) {
+    found.push_back("every sequence is one position with " + num_channels +
+                    " channels: is it a series of " + num_channels + " positions?");
+  }
+  if (split.axes.count < static_cast<double>(split.size())) return;
   double variance = 0;
   for (const ChannelStats& channel : split.channels) {
     variance += std::pow(channel.deviation(), 2) / static_cast<double>(split.channels.size());
@@ -238,8 +248,7 @@ void axes(const SplitStats& train, const SplitStats& split, const DataFacts&, Fo
       correlation(split.axes.far_channels) > kDecay * channels) {
     return;
   }
-  found.push_back("sequences have " + thousands(split.longest) + " positions with " +
-                  std::to_string(split.channels.size()) +
+  found.push_back("sequences have " + thousands(split.longest) + " positions with " + num_channels +
                   " channels each, and neighboring channels are alike where positions are not: is "
                   "the array [N, C, L]? It is read as [N, L, C]; transpose it then");
 }
@@ -330,20 +339,22 @@ void remarks(const SplitStats& train, const SplitStats& split, const DataFacts& 
 }
 
 constexpr std::array kChecks = {
-    Check{"same_file", Level::kError, "Two splits are one file.",
-          "look for a copy, a link or a folder under another name", false, same_file},
+    Check{"same_file", Level::kError, "Two splits of 20 examples or more are one file.",
+          "look for a copy, a link or a folder under another name", true, same_file},
     Check{"copies", Level::kWarning,
-          "More than 1 % of a split's examples are equal to examples of an earlier split.",
+          "More than 1 % of a split's examples are equal to examples of an earlier split; texts "
+          "whatever their case and white space.",
           "remove them from one of the splits", true, copies},
     Check{"contradictions", Level::kWarning,
           "More than 1 % of a split's examples occur with two labels.",
           "keep one label of each example", true, contradictions},
-    Check{"overlap", Level::kWarning,
-          "More than 5 % of a split's examples share a quarter of their passages (16 positions, or "
-          "8 words) with one training example, exactly. Windows that were standardized one by one "
-          "are not found.",
-          "split recordings or documents first, and cut windows from them afterwards", true,
-          overlap},
+    Check{
+        "overlap", Level::kWarning,
+        "More than 5 % of the test examples share a quarter of their rare passages (16 positions, "
+        "or 8 words, equal neighbors counted once) with one training example, exactly. Sequences "
+        "of fewer than 23 positions are not judged, and windows that were standardized one by one "
+        "not found.",
+        "split recordings or documents first, and cut windows from them afterwards", true, overlap},
     Check{"groups", Level::kWarning,
           "A column named user, subject, patient, session, recording, speaker or file has the same "
           "values in train and for a tenth of the test.",
@@ -352,28 +363,31 @@ constexpr std::array kChecks = {
           "A split has one label only, or no example of a class of which seven are expected.",
           "shuffle the rows before they are split", true, classes},
     Check{"blank", Level::kWarning,
-          "More than 1 % of a split's examples are empty, or 5 % hold one value only.",
+          "More than 1 % of a split's examples are empty, or 5 % of its sequences hold one value "
+          "that "
+          "is not usual in the others.",
           "look for empty files", true, blank},
     Check{"shift", Level::kWarning,
           "The lengths, or the mean or deviation of a channel, differ from train's by two "
-          "deviations between examples.",
+          "deviations between training examples, or the deviation by ten times.",
           "scale and cut all splits in the same way", true, shift},
     Check{"unseen_ids", Level::kWarning, "More tokens are not in train than rare tokens explain.",
           "encode all splits with one vocabulary", true, unseen_ids},
     Check{"end_marks", Level::kWarning,
           "A token begins or ends nearly all sequences of one split, and hardly any of the other.",
           "encode all splits with the same special tokens", true, end_marks},
-    Check{
-        "padding", Level::kWarning,
-        "All sequences have one length, and a quarter ends (or begins) with one position over and "
-        "over.",
-        "leave padding out, or give the lengths", true, padding},
+    Check{"padding", Level::kWarning,
+          "All sequences have one length, and a quarter ends with one position over and over that "
+          "they have nowhere else. Padding at the begin is not found.",
+          "leave padding out, or give the lengths", true, padding},
     Check{"sentinel", Level::kWarning,
-          "A value such as -999 recurs, far from all others of its channel.",
+          "One value such as -999 recurs, far from all others of its channel, which are many, and "
+          "is not 0. Two such values next to each other are not found.",
           "replace what is missing, or leave it out", true, sentinel},
     Check{"axes", Level::kWarning,
-          "Neighboring channels are alike, and neighboring positions are not.",
-          "transpose the array to [examples, positions, channels]", true, axes},
+          "Neighboring channels are alike, and neighboring positions are not; or there is one "
+          "position. Repeated spectra look the same.",
+          "transpose the array to [examples, positions, channels], or accept it", true, axes},
     Check{"cut", Level::kWarning, "task.length cuts off more than half of all positions.",
           "raise task.length", false, cut},
     Check{"broken_text", Level::kWarning,
@@ -419,15 +433,15 @@ std::vector<CheckFinding> run(const Dataset& dataset, DataFacts facts) {
   std::vector<CheckFinding> findings;
   if (!dataset.has("train")) return findings;
   std::vector<SplitStats> splits;
-  std::vector<std::string> others;
   for (const char* name : {"train", "val", "test"}) {
     if (!dataset.has(name)) continue;
     splits.push_back(split_stats(dataset, name, facts.stats));
-    if (splits.size() > 1) others.emplace_back(name);
   }
   relate(splits);
-  const auto overlaps = count_overlaps(dataset, "train", others, facts.stats);
-  for (size_t i = 0; i < others.size(); ++i) splits[i + 1].num_overlaps = overlaps[i];
+  SplitStats& last = splits.back();
+  if (last.name == "test") {
+    last.num_overlaps = count_overlaps(dataset, splits[0], last, facts.stats);
+  }
   facts.counts = counts_of(dataset);
   if (facts.published && !facts.published->examples.empty() &&
       facts.counts == facts.published->counts) {

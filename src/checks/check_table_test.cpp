@@ -80,12 +80,23 @@ TEST_F(CheckTableTest, SameFileStopsTheImport) {
               HasSubstr("test repeats examples of train, one by one; look for a copy"));
   EXPECT_THAT(error([](TestSplits& s) { s["test"] = s["val"]; }), HasSubstr("examples of val"));
   EXPECT_EQ(error(nothing), "");
+  EXPECT_EQ(error([](TestSplits& s) {  // of tiny tables, by chance
+              s["val"].resize(19);
+              s["test"] = s["val"];
+            }),
+            "");
 }
 
 TEST_F(CheckTableTest, CopiesAreExamplesOfAnEarlierSplit) {
   EXPECT_EQ(values([](TestSplits& s) { copy_to_test(s, 12); }), Names{"copies"});
   EXPECT_THAT(values([](TestSplits& s) { copy_to_test(s, 1); }), IsEmpty()) << "one by chance";
   EXPECT_EQ(texts([](TestSplits& s) { copy_to_test(s, 12); }), Names{"copies"});
+  EXPECT_EQ(texts([](TestSplits& s) {
+              copy_to_test(s, 12);
+              for (TestExample& example : s["test"]) example.text = " " + example.text + "\n";
+              s["test"][0].text[1] = 'i';
+            }),
+            Names{"copies"});
   const auto categories = [](int64_t count) {  // few different rows are equal by chance
     std::vector<TestExample> rows = waves(count, 4, 2, 4);
     for (TestExample& row : rows) {
@@ -109,6 +120,31 @@ TEST_F(CheckTableTest, ContradictionsAreEqualExamplesWithTwoLabels) {
               IsEmpty());
 }
 
+// One character tells the classes of code apart; brackets are all that a text may have.
+TEST_F(CheckTableTest, TextsThatDifferInOneCharacterAreNotEqual) {
+  const auto all =
+      [](const std::function<std::string(const std::string&, int32_t, size_t)>& change) {
+        return [=](TestSplits& s) {
+          for (auto& [name, examples] : s) {
+            for (size_t i = 0; i < examples.size(); ++i) {
+              examples[i].text = change(examples[i / 2 * 2].text, examples[i].label, i);
+            }
+          }
+        };
+      };
+  EXPECT_THAT(texts(all([](const std::string& text, int32_t label, size_t) {
+                return text.substr(0, text.rfind(' ')) + (label == 0 ? " a < b;" : " a <= b;");
+              })),
+              IsEmpty());
+  RandomStream random(3);
+  EXPECT_THAT(texts(all([&](const std::string&, int32_t, size_t i) {
+                std::string text = std::to_string(i % 7);
+                for (int k = 0; k < 120; ++k) text += "()[]{}"[random.below(6)];
+                return text;
+              })),
+              IsEmpty());
+}
+
 TEST_F(CheckTableTest, OverlapFindsWindowsOfOneRecording) {
   const auto windows = [](TestSplits& s, size_t step) {
     const std::vector<float> recording = waves(1, 7, 2, 8000)[0].numbers;
@@ -125,18 +161,72 @@ TEST_F(CheckTableTest, OverlapFindsWindowsOfOneRecording) {
   EXPECT_THAT(values([&](TestSplits& s) { windows(s, 60); }), Not(Contains("copies")));
 }
 
-// Smooth curves look alike over a few positions; they are not equal.
-TEST_F(CheckTableTest, OverlapIsSilentOnSmoothCurves) {
-  const auto smooth = [](TestSplits& s) {
-    for (auto& [name, examples] : s) {
-      for (TestExample& example : examples) {
-        for (size_t i = 20; i < example.numbers.size(); ++i) {
-          example.numbers[i] = 0.95f * example.numbers[i - 1] + 0.05f * example.numbers[i];
-        }
+// Rounded curves, states and levels that are held: many positions in a row are equal by chance.
+TEST_F(CheckTableTest, OverlapIsSilentWhereValuesStayTheSame) {
+  const auto made = [](const std::function<std::vector<float>(RandomStream&)>& make) {
+    return [=](TestSplits& s) {
+      RandomStream random(7);
+      for (auto& [name, examples] : s) {
+        for (TestExample& example : examples) example.numbers = make(random);
       }
-    }
+    };
   };
-  EXPECT_THAT(values(smooth), IsEmpty());
+  const auto rounded = made([](RandomStream& random) {
+    std::vector<float> numbers;
+    const double size = random.normal(), phase = random.uniform(), other = random.uniform();
+    for (int t = 0; t < 500; ++t) {
+      numbers.push_back(
+          static_cast<float>(std::round(7 * (size * std::sin(6.28 * (t / 400.0 + phase)) +
+                                             std::sin(6.28 * (t / 300.0 + other))))));
+    }
+    return numbers;
+  });
+  const auto held = [&](uint32_t levels, double moves) {
+    return made([=](RandomStream& random) {
+      std::vector<float> numbers;
+      auto level = static_cast<float>(random.below(levels));
+      for (int t = 0; t < 600; ++t) {
+        if (random.uniform() < moves) level = static_cast<float>(random.below(levels));
+        numbers.push_back(level);
+      }
+      return numbers;
+    });
+  };
+  const auto counter = made([](RandomStream& random) {
+    std::vector<float> numbers;
+    float count = 0;
+    for (int t = 0; t < 300; ++t) numbers.push_back(count += random.below(10) == 0);
+    return numbers;
+  });
+  EXPECT_THAT(values(rounded), IsEmpty());
+  EXPECT_THAT(tokens(held(10, 0.03)), IsEmpty());
+  EXPECT_THAT(tokens(held(2, 0.1)), IsEmpty());
+  EXPECT_THAT(tokens(counter), IsEmpty());
+}
+
+// A form or a license is shared by few texts, but not by one or two.
+TEST_F(CheckTableTest, OverlapIsSilentOnForms) {
+  EXPECT_THAT(texts([](TestSplits& s) {
+                const std::vector<TestExample> forms = sentences(20, 8);
+                size_t k = 0;
+                for (auto& [name, examples] : s) {
+                  for (TestExample& example : examples) {
+                    example.text = forms[k++ % 20].text + " " + example.text;
+                  }
+                }
+              }),
+              IsEmpty());
+}
+
+TEST_F(CheckTableTest, OverlapIsOfExamplesThatAreNoCopies) {
+  EXPECT_EQ(values([](TestSplits& s) {
+              for (size_t i = 0; i < 12; ++i) {
+                s["test"][i] = s["train"][i];
+                s["test"][i].numbers[30] += 1;
+                s["test"][i + 20] = s["val"][i];
+              }
+            }),
+            (Names{"copies", "overlap"}));
 }
 
 TEST_F(CheckTableTest, OverlapFindsTextsThatWereChanged) {
@@ -201,6 +291,15 @@ TEST_F(CheckTableTest, BlankExamples) {
                 }
               }),
               Contains("blank"));
+  EXPECT_THAT(values([](TestSplits& s) {  // a device that is off for a part of most days
+                for (auto& [name, examples] : s) {
+                  for (size_t i = 0; i < examples.size(); ++i) {
+                    std::fill_n(examples[i].numbers.begin() + 20, 10, 0.0f);
+                    if (i % 10 == 0) examples[i].numbers.assign(60, 0.0f);
+                  }
+                }
+              }),
+              IsEmpty());
 }
 
 TEST_F(CheckTableTest, ShiftIsOfLengthsMeansAndDeviations) {
@@ -226,6 +325,26 @@ TEST_F(CheckTableTest, ShiftIsOfLengthsMeansAndDeviations) {
                 for (float& x : e.numbers) x += 0.2f;
               })),
               IsEmpty());
+}
+
+// Examples that differ in loudness hide no factor of all.
+TEST_F(CheckTableTest, ShiftFindsAnotherScaleOfUnlikeExamples) {
+  const auto scaled = [](const char* split, float factor) {
+    return [=](TestSplits& s) {
+      RandomStream random(6);
+      for (auto& [name, examples] : s) {
+        for (TestExample& example : examples) {
+          const auto loudness = static_cast<float>(std::exp(0.7 * random.normal()));
+          for (float& x : example.numbers) x *= loudness * (name == split ? factor : 1);
+        }
+      }
+    };
+  };
+  EXPECT_THAT(values(scaled("test", 1)), IsEmpty());
+  for (const char* split : {"train", "test"}) {
+    EXPECT_THAT(values(scaled(split, 255)), Contains("shift")) << split;
+    EXPECT_THAT(values(scaled(split, 32768)), Contains("shift")) << split;
+  }
 }
 
 // Archives scale each series by itself: what differs is rounding.
@@ -284,6 +403,21 @@ TEST_F(CheckTableTest, PaddingIsAtOneEnd) {
                 }
               }),
               IsEmpty());
+  EXPECT_THAT(values([](TestSplits& s) {  // silence, until it begins
+                for (auto& [name, examples] : s) {
+                  for (TestExample& e : examples) std::fill_n(e.numbers.begin(), 10, 0.0f);
+                }
+              }),
+              IsEmpty());
+  EXPECT_THAT(values([](TestSplits& s) {  // silence, also elsewhere
+                for (auto& [name, examples] : s) {
+                  for (TestExample& e : examples) {
+                    std::fill_n(e.numbers.rbegin(), 10, 0.0f);
+                    e.numbers[20] = 0;
+                  }
+                }
+              }),
+              IsEmpty());
 }
 
 TEST_F(CheckTableTest, SentinelsRecurFarFromAllOtherValues) {
@@ -293,6 +427,20 @@ TEST_F(CheckTableTest, SentinelsRecurFarFromAllOtherValues) {
               Contains("sentinel"));
   EXPECT_THAT(values([](TestSplits& s) { s["train"][3].numbers[5] = -999; }),
               Not(Contains("sentinel")));
+  const auto replaced = [](float offset, float other, bool is_rounded) {
+    return [=](TestSplits& s) {
+      for (auto& [name, examples] : s) {
+        for (TestExample& example : examples) {
+          for (float& x : example.numbers) {
+            x = x > 1 ? other : offset + (is_rounded ? static_cast<float>(x > 0) : x / 10);
+          }
+        }
+      }
+    };
+  };
+  EXPECT_THAT(values(replaced(10, -999, false)), Names{"sentinel"});
+  EXPECT_THAT(values(replaced(10, 0, false)), IsEmpty()) << "0 is off, or none";
+  EXPECT_THAT(values(replaced(0, 10, true)), IsEmpty()) << "0, 1 and 10 are levels";
 }
 
 TEST_F(CheckTableTest, AxesThatWereExchanged) {
@@ -319,6 +467,15 @@ TEST_F(CheckTableTest, AxesThatWereExchanged) {
   };
   EXPECT_EQ(names(data(true), InputKind::kValues, 60), Names{"axes"});
   EXPECT_THAT(names(data(false), InputKind::kValues, 10), IsEmpty());
+  const auto rows = [&](size_t count) {
+    TestSplits splits = data(true);
+    for (auto& [name, examples] : splits) {
+      for (TestExample& example : examples) example.numbers.resize(60 * count);
+    }
+    return names(splits, InputKind::kValues, 60);
+  };
+  EXPECT_EQ(rows(3), Names{"axes"});
+  EXPECT_EQ(rows(1), Names{"axes"});
 }
 
 TEST_F(CheckTableTest, CutIsOfMostPositions) {

@@ -9,36 +9,16 @@
 namespace lra::checks {
 namespace {
 
-// Bytes from 128 on are parts of letters of other alphabets.
-std::vector<uint8_t> letters_of(std::span<const uint8_t> text) {
-  constexpr size_t kMaxTagBytes = 32;  // a '<' alone is no tag
-  std::vector<uint8_t> letters;
-  letters.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    const uint8_t c = text[i];
-    if (c == '<') {
-      const auto rest = text.subspan(i, std::min(kMaxTagBytes, text.size() - i));
-      const auto end = std::ranges::find(rest, '>');
-      if (end != rest.end()) i += static_cast<size_t>(end - rest.begin());
-    } else if (c >= 'A' && c <= 'Z') {
-      letters.push_back(static_cast<uint8_t>(c - 'A' + 'a'));
-    } else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 128) {
-      letters.push_back(c);
-    }
+Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers) {
+  std::vector<Hash128> sequences;
+  std::vector<int32_t> tokens;
+  for (int64_t tower = 0; tower < num_towers; ++tower) {
+    tokens.resize(
+        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
+    split.read_tokens(example, tower, tokens);
+    sequences.push_back(hash128(std::as_bytes(std::span(tokens))));
   }
-  if (letters.empty()) letters.assign(text.begin(), text.end());
-  return letters;
-}
-
-Hash128 sequence_hash(const Split& split, int64_t example, int64_t tower, Equality equality) {
-  if (equality == Equality::kLetters) {
-    const std::vector<uint8_t> letters = letters_of(split.stored_bytes(example, tower));
-    return hash128(std::as_bytes(std::span(letters)));
-  }
-  std::vector<int32_t> tokens(
-      static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
-  split.read_tokens(example, tower, tokens);
-  return hash128(std::as_bytes(std::span(tokens)));
+  return hash_of(sequences);
 }
 
 // One hash per example.
@@ -46,7 +26,7 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
   std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      hashes[static_cast<size_t>(i)] = content_hash(split, i, num_towers, Equality::kTokens);
+      hashes[static_cast<size_t>(i)] = content_hash(split, i, num_towers);
     }
   });
   return hashes;
@@ -54,14 +34,8 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
 
 }  // namespace
 
-Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers, Equality equality) {
-  std::vector<Hash128> towers;
-  for (int64_t tower = 0; tower < num_towers; ++tower) {
-    towers.push_back(sequence_hash(split, example, tower, equality));
-  }
-  if (num_towers == 1) return towers[0];
-  std::ranges::sort(towers);
-  return hash128(std::as_bytes(std::span(towers)));
+Hash128 hash_of(std::span<const Hash128> sequences) {
+  return sequences.size() == 1 ? sequences[0] : hash128(std::as_bytes(sequences));
 }
 
 EqualExamples equal_examples(const Dataset& dataset) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/hash.h"
@@ -19,17 +20,8 @@ struct EqualExamples {
   std::vector<int64_t> first;  // for each example the first one equal to it, which may be itself
 };
 
-// The criterion by which two sequences are equal.
-enum class Equality {
-  kTokens,  // all stored tokens are
-  // The letters and digits of two texts are, in lower case, tags as <br /> left out: a tool that
-  // cleans texts leaves these. Texts without any of them are compared byte by byte.
-  kLetters
-};
-
-// One hash over the sequences of an example. Two texts in the other order are the same pair: no
-// task tells the towers apart. For kLetters, token_bytes must be 1.
-Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers, Equality equality);
+// One hash of the sequences of an example, in their order.
+Hash128 hash_of(std::span<const Hash128> sequences);
 
 // Two examples are equal when the stored tokens of every tower are.
 EqualExamples equal_examples(const Dataset& dataset);

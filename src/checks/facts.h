@@ -19,8 +19,7 @@ struct Fact {
 };
 
 // "examples of train: 25,000"; not ok when `expected` names another count for the split. Imported
-// data may differ from the `published` count: it may be a set of the user's own. In doubt where it
-// does, or where another count is `expected`.
+// data may differ from the `published` count, which `detail` then names: it may be a user's own.
 void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
                     const std::map<std::string, int64_t>& published, std::vector<Fact>& facts);
 

@@ -1,20 +1,23 @@
 #include "checks/overlap.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "data/drawn_examples.h"
 #include "data/stopping.h"
 
 namespace lra::checks {
 namespace {
 
+uint64_t mixed(uint64_t hash) {
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+  return hash ^ hash >> 32;
+}
+
 // The units that passages are made of: hashes of positions, or of the words of a text in small
-// letters.
+// letters. Equal neighbors are one unit with their number.
 class UnitReader {
  public:
   UnitReader(const Split& split, const StatsSettings& settings)
@@ -24,6 +27,12 @@ class UnitReader {
     units.clear();
     is_text_ ? read_words(split_.stored_bytes(example, tower), units)
              : read_positions(example, tower, units);
+    size_t num_runs = 0;
+    for (size_t begin = 0, end = 0; begin < units.size(); begin = end) {
+      for (end = begin + 1; end < units.size() && units[end] == units[begin];) ++end;
+      units[num_runs++] = mixed(units[begin] + (end - begin));
+    }
+    units.resize(num_runs);
   }
 
  private:
@@ -58,32 +67,13 @@ class UnitReader {
 // Units of a passage, and which passages are kept: the same in every example, so that what two
 // examples share is kept of both.
 struct PassageRule {
-  size_t units = 16;
+  size_t units;
   uint64_t dropped = 0;  // bits of its hash that are 0
 };
 
 PassageRule rule_of(const Split& train, const StatsSettings& settings, int64_t num_positions) {
-  constexpr double kBits = 40;  // a trillion different passages
-  constexpr int64_t kDrawn = 100, kMostKept = int64_t{1} << 20, kKeptOfEach = 64;
-  PassageRule rule;
-  if (settings.input == InputKind::kText) {
-    rule.units = 8;
-  } else {
-    std::map<uint64_t, int64_t> counts;
-    std::vector<uint64_t> units;
-    double all = 0, bits = 0;  // of a unit: Shannon's entropy
-    UnitReader reader(train, settings);
-    for (const int64_t example : drawn_examples(train.size(), kDrawn)) {
-      reader.read(example, 0, units);
-      for (const uint64_t unit : units) ++counts[unit];
-      all += static_cast<double>(units.size());
-    }
-    for (const auto& [unit, count] : counts) {
-      const double share = static_cast<double>(count) / all;
-      bits -= share * std::log2(share);
-    }
-    rule.units = static_cast<size_t>(std::clamp(std::ceil(kBits / bits), 16.0, 64.0));
-  }
+  constexpr int64_t kMostKept = int64_t{1} << 20, kKeptOfEach = 64;
+  PassageRule rule{.units = settings.input == InputKind::kText ? 8u : 16u};
   const int64_t most = std::max(kMostKept, kKeptOfEach * train.size() * settings.num_towers);
   while (num_positions > most * static_cast<int64_t>(rule.dropped + 1)) {
     rule.dropped = 2 * rule.dropped + 1;
@@ -91,24 +81,17 @@ PassageRule rule_of(const Split& train, const StatsSettings& settings, int64_t n
   return rule;
 }
 
-uint64_t mixed(uint64_t hash) {
-  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
-  hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
-  return hash ^ hash >> 32;
-}
-
 // The different passages of a sequence, sorted; a polynomial hash that rolls from one to the next.
 void passages_of(const std::vector<uint64_t>& units, const PassageRule& rule,
                  std::vector<uint64_t>& kept) {
   constexpr uint64_t kBase = 0x9E3779B97F4A7C15u;
   kept.clear();
-  uint64_t hash = 0, last_power = 1, run = 0;
+  uint64_t hash = 0, last_power = 1;
   for (size_t i = 0; i < rule.units; ++i) last_power *= kBase;
   for (size_t i = 0; i < units.size(); ++i) {
     hash = hash * kBase + units[i];
     if (i >= rule.units) hash -= units[i - rule.units] * last_power;
-    run = i > 0 && units[i] == units[i - 1] ? run + 1 : 1;
-    if (i + 1 < rule.units || run >= rule.units) continue;
+    if (i + 1 < rule.units) continue;
     const uint64_t passage = mixed(hash);
     if ((passage & rule.dropped) == 0) kept.push_back(passage);
   }
@@ -151,7 +134,7 @@ struct PassagePlace {
   auto operator<=>(const PassagePlace&) const = default;
 };
 
-// Places in train of the passages of the other splits.
+// Places in train of the passages of the test.
 std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule& rule,
                                           const StatsSettings& settings, const RoughSet& wanted) {
   std::vector<PassagePlace> places;
@@ -166,16 +149,24 @@ std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule&
   return places;
 }
 
-// The training examples that have a quarter of the passages.
+// How much an example has to share with one training example, of the passages that not too many
+// training examples have.
+struct Criterion {
+  int64_t most_sharers;
+  double least_share;
+};
+
+// The training examples that share so much.
 std::set<int32_t> examples_with(const std::vector<uint64_t>& passages,
-                                const std::vector<PassagePlace>& places, int64_t most_sharers) {
-  constexpr size_t kFewest = 8, kOneIn = 4;
+                                const std::vector<PassagePlace>& places,
+                                const Criterion& criterion) {
+  constexpr size_t kFewest = 8;
   std::vector<int32_t> sharers;
   size_t num_judged = 0;
   for (const uint64_t passage : passages) {
     const auto [first, last] =
         std::ranges::equal_range(places, passage, {}, &PassagePlace::passage);
-    if (last - first > most_sharers) continue;
+    if (last - first > criterion.most_sharers) continue;
     ++num_judged;
     for (auto place = first; place != last; ++place) sharers.push_back(place->example);
   }
@@ -184,18 +175,19 @@ std::set<int32_t> examples_with(const std::vector<uint64_t>& passages,
   std::ranges::sort(sharers);
   for (size_t begin = 0, end = 0; begin < sharers.size(); begin = end) {
     while (end < sharers.size() && sharers[end] == sharers[begin]) ++end;
-    if (kOneIn * (end - begin) >= num_judged) found.insert(sharers[begin]);
+    const double share = static_cast<double>(end - begin) / static_cast<double>(num_judged);
+    if (share >= criterion.least_share) found.insert(sharers[begin]);
   }
   return found;
 }
 
 // True if all sequences of an example share passages with one and the same example.
 bool overlaps(std::span<const std::vector<uint64_t>> sequences,
-              const std::vector<PassagePlace>& places, int64_t most_sharers) {
-  std::set<int32_t> found = examples_with(sequences[0], places, most_sharers);
+              const std::vector<PassagePlace>& places, const Criterion& criterion) {
+  std::set<int32_t> found = examples_with(sequences[0], places, criterion);
   for (const std::vector<uint64_t>& passages : sequences.subspan(1)) {
     if (found.empty()) return false;
-    const std::set<int32_t> others = examples_with(passages, places, most_sharers);
+    const std::set<int32_t> others = examples_with(passages, places, criterion);
     std::erase_if(found, [&](int32_t example) { return !others.contains(example); });
   }
   return !found.empty();
@@ -203,35 +195,28 @@ bool overlaps(std::span<const std::vector<uint64_t>> sequences,
 
 }  // namespace
 
-std::vector<int64_t> count_overlaps(const Dataset& dataset, const std::string& train,
-                                    const std::vector<std::string>& others,
-                                    const StatsSettings& settings) {
-  const Split train_split = dataset.split(train);
-  int64_t num_positions = 0;
-  for (const ShardInfo& shard : dataset.manifest().splits.at(train)) {
-    num_positions += shard.num_tokens;
-  }
-  const PassageRule rule = rule_of(train_split, settings, num_positions);
-  std::vector<std::vector<std::vector<uint64_t>>> passages;
+int64_t count_overlaps(const Dataset& dataset, const SplitStats& train, const SplitStats& test,
+                       const StatsSettings& settings) {
+  const Split train_split = dataset.split(train.name);
+  const PassageRule rule = rule_of(train_split, settings, train.num_positions);
+  const auto passages = all_passages(dataset.split(test.name), rule, settings);
   RoughSet wanted;
-  for (const std::string& name : others) {
-    passages.push_back(all_passages(dataset.split(name), rule, settings));
-    for (const auto& sequence : passages.back()) {
-      for (const uint64_t passage : sequence) wanted.add(passage);
-    }
+  for (const auto& sequence : passages) {
+    for (const uint64_t passage : sequence) wanted.add(passage);
   }
   const std::vector<PassagePlace> places = places_in_train(train_split, rule, settings, wanted);
-  const int64_t most_sharers =
-      std::min<int64_t>(100, std::max<int64_t>(10, train_split.size() / 4));
+  const Criterion rare = {.most_sharers = 3, .least_share = 0.25};
+  const Criterion frequent = {
+      .most_sharers = std::min<int64_t>(100, std::max<int64_t>(10, train.size() / 4)),
+      .least_share = 2.0 / 3};
   const auto towers = static_cast<size_t>(settings.num_towers);
-  std::vector<int64_t> counts;
-  for (const auto& sequences : passages) {
-    int64_t& count = counts.emplace_back(0);
-    for (size_t i = 0; i < sequences.size(); i += towers) {
-      count += overlaps(std::span(sequences).subspan(i, towers), places, most_sharers);
-    }
+  int64_t count = 0;
+  for (size_t i = 0; i < test.examples.size(); ++i) {
+    const auto sequences = std::span(passages).subspan(i * towers, towers);
+    count += !test.examples[i].is_copy &&
+             (overlaps(sequences, places, rare) || overlaps(sequences, places, frequent));
   }
-  return counts;
+  return count;
 }
 
 }  // namespace lra::checks

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 #include <span>
 
 #include "base/parallel.h"
@@ -12,9 +11,10 @@
 namespace lra::checks {
 namespace {
 
-constexpr size_t kFewestChannels = 8, kShortestRun = 8;
-// Fewest tokens, or letters, of an example that does not equal another by chance.
-constexpr int64_t kFewestTokens = 16, kFewestLetters = 100;
+constexpr size_t kShortestRun = 8;
+// Fewest tokens, or bytes of a folded text, of an example that does not equal another by chance.
+constexpr int64_t kFewestTokens = 16, kFewestBytes = 100;
+constexpr double kFloatPrecision = 1e-7;
 
 // Statistics of some examples in a row.
 class Pass {
@@ -34,55 +34,104 @@ class Pass {
   SplitStats take() { return std::move(stats_); }
 
  private:
-  void add_text(int64_t example, int64_t tower, int32_t label);
-  void add_ends();
+  Hash128 add_text(int64_t example, int64_t tower, int32_t label);
+  void add_positions(int64_t example);
+  void add_length(int64_t length);
+  void add_ids(int64_t example);
+  bool add_runs();
   void add_numbers();
   void add_axes();
-  bool is_constant() const;
 
   const Split& split_;
   const StatsSettings& settings_;
   size_t num_channels_;
   SplitStats stats_;
-  std::vector<int32_t> words_;               // of one sequence
-  std::vector<std::vector<double>> values_;  // of the example, by channel
+  std::vector<int32_t> words_;  // of one sequence
+  // Of one example.
+  std::vector<std::vector<double>> values_;  // by channel
+  int64_t num_tokens_ = 0, num_compared_ = 0;
+  bool is_empty_ = false, is_varied_ = false;
 };
 
 double number_of(int32_t word, InputKind input) {
   return input == InputKind::kValues ? double{std::bit_cast<float>(word)} : double(word);
 }
 
-bool is_white_space(std::span<const uint8_t> text) {
-  return std::ranges::all_of(text, [](uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); });
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// In small letters, with one space for any white space, and none at the ends.
+std::string folded(std::string_view text) {
+  std::string folded;
+  folded.reserve(text.size());
+  for (const char c : text) {
+    if (!is_space(c)) {
+      folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!folded.empty() && folded.back() != ' ') {
+      folded += ' ';
+    }
+  }
+  if (!folded.empty() && folded.back() == ' ') folded.pop_back();
+  return folded;
 }
 
-// The hash of the last position if at least kShortestRun positions are like it, and not all.
-std::optional<uint64_t> run_at_end(std::span<const int32_t> words, size_t width, bool at_begin) {
-  const size_t length = words.size() / width;
-  const auto position = [&](size_t i) {
-    return words.subspan((at_begin ? i : length - 1 - i) * width, width);
-  };
-  size_t run = 1;
-  while (run < length && std::ranges::equal(position(run), position(0))) ++run;
-  if (run < kShortestRun || run == length) return {};
-  return hash64(std::as_bytes(position(0)));
-}
-
-void Pass::add_text(int64_t example, int64_t tower, int32_t label) {
+// Returns the hash of the folded text.
+Hash128 Pass::add_text(int64_t example, int64_t tower, int32_t label) {
   const std::span<const uint8_t> bytes = split_.stored_bytes(example, tower);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (size_t t = 0; t < kNumTextTraits; ++t) {
     stats_.texts[static_cast<size_t>(label)][t] += kTextTraits[t].has(text);
   }
+  const std::string compared = folded(text);
+  is_empty_ |= compared.empty();
+  num_compared_ += static_cast<int64_t>(compared.size());
+  return hash128(std::as_bytes(std::span(compared)));
 }
 
-void Pass::add_ends() {
-  if (settings_.input == InputKind::kTokens && !words_.empty()) {
-    ++stats_.first[words_.front()];
-    ++stats_.last[words_.back()];
+void Pass::add_positions(int64_t example) {
+  is_empty_ |= words_.empty();
+  is_varied_ |= add_runs();
+  num_compared_ += static_cast<int64_t>(words_.size() / num_channels_);
+  if (settings_.input == InputKind::kTokens && !words_.empty()) add_ids(example);
+}
+
+void Pass::add_ids(int64_t example) {
+  ++stats_.first[words_.front()];
+  ++stats_.last[words_.back()];
+  for (const int32_t word : words_) {
+    IdStats& id = stats_.ids[word];
+    id.example = id.count == 0 || id.example == example ? example : IdStats::kSeveral;
+    ++id.count;
   }
-  if (const auto run = run_at_end(words_, num_channels_, true)) ++stats_.begins[*run];
-  if (const auto run = run_at_end(words_, num_channels_, false)) ++stats_.ends[*run];
+}
+
+// False if the sequence is nothing but a run.
+bool Pass::add_runs() {
+  const size_t length = words_.size() / num_channels_;
+  const auto position = [&](size_t i) {
+    return std::span(words_).subspan(i * num_channels_, num_channels_);
+  };
+  const auto are_equal = [&](size_t i, size_t j) {
+    return std::ranges::equal(position(i), position(j));
+  };
+  std::set<uint64_t> inside;
+  bool starts_with_run = false;
+  for (size_t begin = 0, end = 0; begin < length; begin = end) {
+    for (end = begin + 1; end < length && are_equal(begin, end);) ++end;
+    if (end - begin < kShortestRun) continue;
+    const uint64_t hash = hash64(std::as_bytes(position(begin)));
+    if (end - begin == length) {
+      ++stats_.runs.whole[hash];
+      return false;
+    }
+    inside.insert(hash);
+    starts_with_run |= begin == 0;
+    if (end < length || starts_with_run) continue;
+    size_t first = 0;
+    while (!are_equal(first, begin)) ++first;
+    if (first == begin) ++stats_.runs.ends[hash];
+  }
+  for (const uint64_t hash : inside) ++stats_.runs.inside[hash];
+  return true;
 }
 
 void Pass::add_numbers() {
@@ -94,7 +143,7 @@ void Pass::add_numbers() {
 // Means over the pairs of one example, so that each example counts alike.
 void Pass::add_axes() {
   const size_t size = values_[0].size();
-  if (num_channels_ < kFewestChannels || size < kFewestChannels) return;
+  if (num_channels_ < kFewestChannels || size < 2) return;
   const auto mean_of = [&](size_t channel_step, size_t position_step) {
     double sum = 0;
     for (size_t c = 0; c + channel_step < num_channels_; ++c) {
@@ -112,48 +161,44 @@ void Pass::add_axes() {
   ++stats_.axes.count;
 }
 
-// One position over and over.
-bool Pass::is_constant() const {
-  const size_t size = words_.size();
-  return size >= kShortestRun * num_channels_ &&
-         std::equal(words_.begin() + static_cast<ptrdiff_t>(num_channels_), words_.end(),
-                    words_.begin());
+void Pass::add_length(int64_t length) {
+  ++stats_.num_sequences;
+  stats_.shortest = std::min(stats_.shortest, length);
+  stats_.longest = std::max(stats_.longest, length);
+  stats_.num_positions += length;
+  stats_.num_cut += std::max<int64_t>(0, length - settings_.length);
+  num_tokens_ += length;
 }
 
 void Pass::add(int64_t example) {
   const int32_t label = split_.label(example);
-  ExampleStats& facts = stats_.examples.emplace_back();
-  facts.label = label;
-  const bool are_letters = settings_.input == InputKind::kText;
-  facts.content = content_hash(split_, example, settings_.num_towers,
-                               are_letters ? Equality::kLetters : Equality::kTokens);
+  const bool are_texts = settings_.input == InputKind::kText;
   values_.resize(stats_.channels.size());
   for (std::vector<double>& channel : values_) channel.clear();
-  int64_t all_tokens = 0;
-  bool any_empty = false, all_constant = true;
+  num_tokens_ = num_compared_ = 0;
+  is_empty_ = false;
+  is_varied_ = are_texts;
+  std::vector<Hash128> exact, compared;
   for (int64_t tower = 0; tower < settings_.num_towers; ++tower) {
     const int64_t length = split_.sequence_length(example, tower);
     words_.resize(static_cast<size_t>(length) * num_channels_);
     split_.read_tokens(example, tower, words_);
-    all_tokens += length;
-    ++stats_.num_sequences;
-    stats_.shortest = std::min(stats_.shortest, length);
-    stats_.longest = std::max(stats_.longest, length);
-    stats_.num_cut += std::max<int64_t>(0, length - settings_.length);
-    any_empty |= are_letters ? is_white_space(split_.stored_bytes(example, tower)) : length == 0;
-    all_constant &= is_constant();
-    add_ends();
-    if (are_letters) add_text(example, tower, label);
+    exact.push_back(hash128(std::as_bytes(std::span(words_))));
+    compared.push_back(are_texts ? add_text(example, tower, label) : exact.back());
+    add_length(length);
+    if (!are_texts) add_positions(example);
     if (!values_.empty()) add_numbers();
   }
+  stats_.examples.push_back(
+      {.exact = hash_of(exact),
+       .folded = hash_of(compared),
+       .label = label,
+       .is_telling = is_varied_ && num_compared_ >= (are_texts ? kFewestBytes : kFewestTokens)});
   for (size_t c = 0; c < values_.size(); ++c) stats_.channels[c].add_example(values_[c]);
   if (!values_.empty()) add_axes();
   ++stats_.classes[static_cast<size_t>(label)];
-  facts.is_long = all_tokens >= (are_letters ? kFewestLetters : kFewestTokens);
-  stats_.lengths.add(static_cast<double>(all_tokens));
-  stats_.num_positions += all_tokens;
-  stats_.num_empty += any_empty;
-  stats_.num_constant += all_constant;
+  stats_.lengths.add(static_cast<double>(num_tokens_));
+  stats_.num_empty += is_empty_;
 }
 
 template <typename Map>
@@ -177,36 +222,18 @@ void merge(SplitStats&& from, SplitStats& to) {
   to.axes.channels += from.axes.channels;
   to.axes.far_channels += from.axes.far_channels;
   to.axes.count += from.axes.count;
+  for (const auto& [id, stats] : from.ids) to.ids[id].merge(stats);
   add_counts(from.first, to.first);
   add_counts(from.last, to.last);
-  add_counts(from.begins, to.begins);
-  add_counts(from.ends, to.ends);
+  add_counts(from.runs.whole, to.runs.whole);
+  add_counts(from.runs.inside, to.runs.inside);
+  add_counts(from.runs.ends, to.runs.ends);
   to.num_sequences += from.num_sequences;
   to.shortest = std::min(to.shortest, from.shortest);
   to.longest = std::max(to.longest, from.longest);
   to.num_positions += from.num_positions;
   to.num_cut += from.num_cut;
   to.num_empty += from.num_empty;
-  to.num_constant += from.num_constant;
-}
-
-// Counts by id, which may be millions: once for all threads.
-std::vector<IdStats> id_stats(const Split& split, int64_t num_towers) {
-  std::vector<IdStats> ids;
-  std::vector<int32_t> words;
-  for (int64_t i = 0; i < split.size() * num_towers; ++i) {
-    const int64_t example = i / num_towers, tower = i % num_towers;
-    words.resize(static_cast<size_t>(split.sequence_length(example, tower)));
-    split.read_tokens(example, tower, words);
-    for (const int32_t word : words) {
-      const auto id = static_cast<size_t>(word);
-      if (id >= ids.size()) ids.resize(id + 1);
-      IdStats& of = ids[id];
-      ++of.count;
-      of.example = of.count == 1 || of.example == example ? example : IdStats::kSeveral;
-    }
-  }
-  return ids;
 }
 
 }  // namespace
@@ -245,20 +272,33 @@ void ChannelStats::add_example(const std::vector<double>& values) {
     sum += x;
     lowest.add(x);
     highest.add(-x);
+    if (has_few_values()) different.insert(x);
   }
   const auto size = static_cast<double>(values.size());
   const double mean = sum / size;
   for (const double x : values) squared += (x - mean) * (x - mean);
   means.add(mean);
-  deviations.add(std::sqrt(squared / size));
+  variances += squared / size;
+  // Rounding of a constant is below the precision of its floats.
+  const double deviation = std::sqrt(squared / size);
+  if (deviation > kFloatPrecision * std::abs(mean)) log_deviations.add(std::log(deviation));
   count += static_cast<int64_t>(values.size());
 }
 
 void ChannelStats::merge(const ChannelStats& other) {
   means.merge(other.means);
-  deviations.merge(other.deviations);
+  log_deviations.merge(other.log_deviations);
+  variances += other.variances;
   lowest.merge(other.lowest);
   highest.merge(other.highest);
+  count += other.count;
+  for (const double x : other.different) {
+    if (has_few_values()) different.insert(x);
+  }
+}
+
+void IdStats::merge(const IdStats& other) {
+  example = count == 0 ? other.example : kSeveral;
   count += other.count;
 }
 
@@ -266,21 +306,23 @@ SplitStats split_stats(const Dataset& dataset, const std::string& name,
                        const StatsSettings& settings) {
   constexpr int64_t kBlock = 256;  // examples; fixed, so that sums do not depend on threads
   const Split split = dataset.split(name);
-  std::vector<SplitStats> blocks(static_cast<size_t>((split.size() + kBlock - 1) / kBlock));
-  parallel_for_each(static_cast<int64_t>(blocks.size()), [&](int64_t block) {
-    throw_if_stopped();
-    Pass pass(split, settings);
-    const int64_t end = std::min(split.size(), (block + 1) * kBlock);
-    for (int64_t i = block * kBlock; i < end; ++i) pass.add(i);
-    blocks[static_cast<size_t>(block)] = pass.take();
-  });
+  constexpr int64_t kMostBlocks = 64;  // in memory
   SplitStats stats = Pass(split, settings).take();
-  for (SplitStats& block : blocks) merge(std::move(block), stats);
+  for (int64_t first = 0; first < split.size(); first += kMostBlocks * kBlock) {
+    std::vector<SplitStats> blocks(kMostBlocks);
+    parallel_for_each(kMostBlocks, [&](int64_t block) {
+      throw_if_stopped();
+      Pass pass(split, settings);
+      const int64_t begin = first + block * kBlock, end = std::min(split.size(), begin + kBlock);
+      for (int64_t i = begin; i < end; ++i) pass.add(i);
+      blocks[static_cast<size_t>(block)] = pass.take();
+    });
+    for (SplitStats& block : blocks) merge(std::move(block), stats);
+  }
   stats.name = name;
   for (const ShardInfo& shard : dataset.manifest().splits.at(name)) {
     if (shard.num_examples > 0) stats.files.push_back(shard.xxh3);
   }
-  if (settings.input == InputKind::kTokens) stats.ids = id_stats(split, settings.num_towers);
   return stats;
 }
 
@@ -299,32 +341,30 @@ SplitStats length_stats(const Dataset& dataset, const std::string& name,
 }
 
 void relate(std::vector<SplitStats>& splits) {
-  struct Seen {
-    size_t split;
-    int32_t label;
-    bool has_two_labels = false;
-  };
+  constexpr int32_t kTwoLabels = -1;
   const auto hash = [](const Hash128& content) { return static_cast<size_t>(content.low); };
-  std::unordered_map<Hash128, Seen, decltype(hash)> seen(1024, hash);
-  std::map<std::string, std::string> split_of_file;
+  std::unordered_map<Hash128, int32_t, decltype(hash)> label_of(1024, hash);  // by exact
+  std::unordered_map<Hash128, size_t, decltype(hash)> split_of(1024, hash);   // by folded
+  std::unordered_map<std::string, std::string> split_of_file;
   for (size_t s = 0; s < splits.size(); ++s) {
     for (const std::string& file : splits[s].files) {
       const auto [known, is_new] = split_of_file.emplace(file, splits[s].name);
       if (!is_new) splits[s].same_file_as = known->second;
     }
-    for (const ExampleStats& example : splits[s].examples) {
-      if (!example.is_long) continue;
-      const auto [known, is_new] = seen.try_emplace(example.content, Seen{s, example.label});
-      known->second.has_two_labels |= known->second.label != example.label;
-      if (is_new) continue;
-      ++(known->second.split == s ? splits[s].num_repeats : splits[s].num_copies);
+    for (ExampleStats& example : splits[s].examples) {
+      if (!example.is_telling) continue;
+      const auto [label, unused] = label_of.emplace(example.exact, example.label);
+      if (label->second != example.label) label->second = kTwoLabels;
+      const auto [split, is_new] = split_of.emplace(example.folded, s);
+      example.is_copy = split->second != s;
+      splits[s].num_copies += example.is_copy;
+      splits[s].num_repeats += !is_new && !example.is_copy;
     }
   }
   for (SplitStats& split : splits) {
-    for (const ExampleStats& example : split.examples) {
-      const auto known = seen.find(example.content);
-      split.num_contradictions += known != seen.end() && known->second.has_two_labels;
-    }
+    split.num_contradictions = std::ranges::count_if(split.examples, [&](const auto& example) {
+      return example.is_telling && label_of.at(example.exact) == kTwoLabels;
+    });
   }
 }
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,15 +50,22 @@ struct LeastValue {
 
 // The numbers of one channel. The mean and the deviation of an example count once each.
 struct ChannelStats {
-  Spread means, deviations;
+  Spread means;
+  Spread log_deviations;       // of the examples that vary
+  double variances = 0;        // of examples around their means, summed
   LeastValue lowest, highest;  // the second of the negated values
   int64_t count = 0;           // of values
+  static constexpr size_t kFewValues = 10;
+  std::set<double> different;  // values, at most kFewValues of them
 
   void add_example(const std::vector<double>& values);
   void merge(const ChannelStats& other);
   bool is_constant() const { return lowest.value == -highest.value; }
+  bool has_few_values() const { return different.size() < kFewValues; }
   // Deviation of all values around their mean.
-  double deviation() const { return std::hypot(means.deviation(), deviations.mean); }
+  double deviation() const {
+    return std::hypot(means.deviation(), std::sqrt(variances / means.count));
+  }
 };
 
 // Mean squared differences of values that are one position, one channel, and half of all channels
@@ -68,18 +75,33 @@ struct AxisStats {
   double count = 0;  // of examples
 };
 
-// Token ids of a split.
+// A token id of a split.
 struct IdStats {
   int64_t count = 0;
   int64_t example = -1;  // the only one that has it; kSeveral for more
   static constexpr int64_t kSeveral = -2;
+
+  void merge(const IdStats& other);  // of other examples
 };
 
 struct ExampleStats {
-  Hash128 content;  // of its sequences, in any order
+  Hash128 exact;   // of its sequences, in their order
+  Hash128 folded;  // the same, but of folded() texts
   int32_t label = 0;
-  bool is_long = false;  // too long to equal another by chance
+  bool is_telling = false;  // too long to equal another by chance, and not one value only
+  bool is_copy = false;     // of an example of an earlier split; filled by relate()
 };
+
+// Runs of one position, eight or more times in a row: sequences that have one, by the hash of the
+// position.
+struct RunStats {
+  std::unordered_map<uint64_t, int64_t> whole;  // nothing but this run
+  std::unordered_map<uint64_t, int64_t> inside;
+  // At the end, with the position nowhere else and no other run at the begin.
+  std::unordered_map<uint64_t, int64_t> ends;
+};
+
+inline constexpr size_t kFewestChannels = 8;  // of an example whose axes may be exchanged
 
 struct SplitStats {
   std::string name;
@@ -89,15 +111,15 @@ struct SplitStats {
   Spread lengths;
   std::vector<ChannelStats> channels;  // one of pixels and bytes; none of tokens
   AxisStats axes;
-  std::vector<IdStats> ids;                            // by id; empty unless tokens
-  std::unordered_map<int32_t, int64_t> first, last;    // ids at both ends; empty unless tokens
-  std::unordered_map<uint64_t, int64_t> begins, ends;  // runs of one position, by its hash
+  std::unordered_map<int32_t, IdStats> ids;          // by id; empty unless tokens
+  std::unordered_map<int32_t, int64_t> first, last;  // ids at both ends; empty unless tokens
+  RunStats runs;                                     // empty if texts
   int64_t num_sequences = 0;
   int64_t shortest = INT64_MAX, longest = 0;               // of a sequence
   int64_t num_positions = 0, num_cut = 0;                  // and those behind the task's length
-  int64_t num_empty = 0, num_constant = 0;                 // examples
+  int64_t num_empty = 0;                                   // examples
   std::vector<std::array<int64_t, kNumTextTraits>> texts;  // sequences with a trait, by class
-  // Filled by relate(); the last one by count_overlaps() (overlap.h).
+  // Filled by relate(); the last one, of the test, by run() (check_table.h).
   std::string same_file_as;  // an earlier split that has one of its files
   int64_t num_copies = 0, num_repeats = 0, num_contradictions = 0, num_overlaps = 0;
 
@@ -123,8 +145,9 @@ SplitStats length_stats(const Dataset& dataset, const std::string& name,
                         const StatsSettings& settings);
 
 // Counts what splits have in common, in the order train, val, test: copies of an example of an
-// earlier split, repeats of one of the same split, and examples that occur with two labels.
-// Examples shorter than 16 tokens are equal by chance, and do not count.
+// earlier split and repeats of one of the same split, texts whatever their case and white space,
+// and examples that occur with two labels, exactly. Examples of one value only, or shorter than
+// 16 tokens or 100 bytes of text, are equal by chance, and do not count.
 void relate(std::vector<SplitStats>& splits);
 
 }  // namespace lra::checks

@@ -31,7 +31,6 @@ bool is_file_name(std::string_view text) {
          text.find_first_of(kSpace) == text.npos;
 }
 
-// Four bytes of five are letters in English.
 bool is_numbers(std::string_view text) {
   return text.size() >= 8 && text.find_first_not_of("0123456789 ,;.\t[]") == text.npos;
 }

@@ -43,7 +43,7 @@ struct Manifest {
   std::string source;                           // "generated" or "imported"
   std::string source_hash;                      // of the generator settings, or of the files read
   int64_t num_towers = 1;                       // 1 or 2
-  int64_t token_bytes = 1;                      // 1, 2, or 4 for each of up to 256 words
+  int64_t token_bytes = 1;                      // 1, 2, or 4 for each of up to 4,096 words
   int64_t token_offset = 0;                     // added to every stored value to get the id
   std::map<std::string, std::string> settings;  // generator or import settings, as text
   std::map<std::string, std::vector<ShardInfo>> splits;  // "train", "val", "test"

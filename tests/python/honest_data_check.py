@@ -42,13 +42,13 @@ def smooth(draw, shape, width):
     return np.apply_along_axis(lambda row: np.convolve(row, kernel / np.sqrt((kernel**2).sum()), "valid"), -1, noise)
 
 
-def series(sizes, length, classes, make):
-    """x and y of train and test; make(draw, labels, length) gives one row each."""
+def series(sizes, length, classes, make, dtype=np.float32):
+    """x and y of train and test; make(draw, labels, length) gives one row each. Integers are tokens."""
     def of(draw):
         arrays = {}
         for split, count in zip(("train", "test"), sizes):
             y = labels(draw, count, classes)
-            arrays[f"x_{split}"], arrays[f"y_{split}"] = make(draw, y, length).astype(np.float32), y
+            arrays[f"x_{split}"], arrays[f"y_{split}"] = make(draw, y, length).astype(dtype), y
         return arrays
     return of
 
@@ -82,8 +82,91 @@ def appliances(draw, y, length):
     for kind in y:
         levels = np.round(draw.uniform(2 + 9 * kind, 60 + 90 * kind, 3), 1)
         states = np.repeat(draw.integers(0, 3, length // 10 + 1), 10)[:length]
-        rows.append(levels[states] + np.round(draw.exponential(0.3, length), 1))
+        rows.append(levels[states] + (draw.random(length) < 0.01) * np.round(draw.exponential(30, length), 1))
     return standardized(np.array(rows))
+
+
+def stages(draw, y, length):
+    """States of a Markov chain that stay for long, as of sleep."""
+    state, rows = draw.integers(0, 10, len(y)), []
+    for _ in range(length):
+        moved = np.where(y, (state + 1) % 10, draw.integers(0, 10, len(y)))
+        state = np.where(draw.random(len(y)) < 1 / 30, moved, state)
+        rows.append(state)
+    return np.array(rows).T
+
+
+def rounded_waves(draw, y, length):
+    """A slow sensor with few levels."""
+    periods = np.array([400, 300, 250])[:, None, None]
+    size, phase = draw.standard_normal((2, 3, len(y), 1))
+    return np.round(7 * (size * np.sin(2 * np.pi * (np.arange(length) / periods + phase))).sum(0)) + 0.5
+
+
+def rooms(draw, y, length):
+    """A day of temperatures in steps of half a degree."""
+    day = np.sin(2 * np.pi * (np.arange(length) + draw.normal(0, 12, (len(y), 1))) / length)
+    drift = np.cumsum(draw.normal(0, 0.03, (len(y), length)), 1)
+    return np.round(2 * (20 + 3 * day * draw.normal(1, 0.2, (len(y), 1)) + drift)) / 2
+
+
+def held(levels, steps, form=lambda x: x):
+    """Chords, set points and switches: one of the levels, for several steps."""
+    return lambda draw, y, length: form(np.repeat(draw.integers(0, levels, (len(y), length // steps)), steps, 1))
+
+
+def switches(draw, y, length):
+    return np.repeat(draw.random((len(y), length // 10)) < 0.3 + 0.1 * y[:, None], 10, 1)
+
+
+def counter(draw, y, length):
+    return np.cumsum(draw.random((len(y), length)) < 0.1, 1)
+
+
+def steps_since_midnight(draw, y, length):
+    awake = np.arange(length) >= length // 4
+    return np.cumsum(draw.poisson(3 * awake * (1 + 0.2 * y[:, None])), 1)
+
+
+def fridges(draw, y, length):
+    """Off is exactly 0, on is 100 W or so."""
+    on = np.repeat(draw.random((len(y), length // 40)) < 0.5, 40, 1)
+    return on * draw.normal(100 + y[:, None], 2, (len(y), length))
+
+
+def prices(draw, y, length):
+    return np.where(draw.random((len(y), length)) < 0.3, 0, draw.uniform(9 + y[:, None] / 5, 12, (len(y), length)))
+
+
+def ordinal(draw, y, length):
+    return np.stack([draw.choice([0, 1, 10], (len(y), length), p=[0.5, 0.45, 0.05]),
+                     draw.normal(y[:, None], 1, (len(y), length))], 2)
+
+
+def kettles(draw, y, length):
+    """Used three times a day, or not at all."""
+    rows = np.zeros((len(y), length))
+    for i in np.flatnonzero(draw.random(len(y)) < 0.9):
+        for start in draw.integers(0, length - 6, 3):
+            rows[i, start:start + 6] = draw.normal(2000, 50, 6)
+    return rows
+
+
+def clips(draw, y, length):
+    """Digital silence until the sound begins; loudness differs."""
+    rows = draw.normal(0, 0.1, (len(y), length)) * np.exp(0.7 * draw.standard_normal((len(y), 1)))
+    silent = draw.integers(0, 60, (len(y), 1)) * (draw.random((len(y), 1)) < 0.5)
+    return np.where(np.arange(length) < silent, 0, rows)
+
+
+def skies(channels):
+    """Photos, four in ten with an overexposed sky."""
+    def of(draw, y, length):
+        rows = draw.integers(20, 200, (len(y), length, length, channels))
+        sky = draw.integers(3, 10, len(y)) * (draw.random(len(y)) < 0.4)
+        rows[np.arange(length) < sky[:, None]] = 255
+        return rows.squeeze(-1) if channels == 1 else rows
+    return of
 
 
 def pulses(draw, y, length):
@@ -213,6 +296,56 @@ def short_messages(draw):
     return rows
 
 
+def split_rows(rows, share=0.75):
+    at = int(len(rows) * share)
+    return {"train": rows[:at], "test": rows[at:]}
+
+
+def bugs(draw):
+    """Functions with and without an error of one character."""
+    rows = []
+    for k in range(300):
+        a, b, c = (f"{draw.choice(['index', 'count', 'total', 'size', 'left'])}{draw.integers(100)}" for _ in range(3))
+        code = f"int f_{k}(int {a}, int {b}) {{\n  int {c} = 0;\n  for (int k = 0; k @ {a}; ++k) {{ {c} += {b} * k; }}\n" \
+               f"  return {c} + {draw.integers(1000)};\n}}\n"
+        rows += [{"text": code.replace("@", sign), "label": label} for sign, label in (("<", "right"), ("<=", "wrong"))]
+    return split_rows(rows)
+
+
+def brackets(draw):
+    return split_rows([{"text": "".join(draw.choice(list("()[]{}"), 60)) + f" {k % 7} " + "".join(draw.choice(list("()[]{}"), 60)),
+                        "label": str(draw.choice(["no", "yes"]))} for k in range(400)])
+
+
+def preferences(draw):
+    """Both orders of each pair of answers."""
+    rows = []
+    for _ in range(300):
+        better, worse = sentence(draw, 25, 40), sentence(draw, 25, 40)
+        rows += [{"text1": better, "text2": worse, "label": "first"}, {"text1": worse, "text2": better, "label": "second"}]
+    return split_rows(rows)
+
+
+def templates(draw):
+    """Letters from forty forms, and files with one of six licenses above them."""
+    forms = [(sentence(draw, 24, 26), sentence(draw, 19, 21)) for _ in range(40)]
+    licenses = [sentence(draw, 119, 121) for _ in range(6)]
+    rows = []
+    for k in range(1000):
+        above, below = forms[draw.integers(40)]
+        text = f"{above} {sentence(draw, 25, 26)} {below}"
+        if k % 2:
+            text = licenses[draw.integers(6)] * (draw.random() < 0.2) + " " + sentence(draw, 100, 300)
+        rows.append({"text": text.strip(), "label": str(draw.choice(["a", "b"]))})
+    return split_rows(rows)
+
+
+def tiny_table(draw):
+    """The only examples of val and test are equal by chance."""
+    rows = [{"x1": k % 2, "x2": k // 2 % 2, "label": "ab"[k % 2], "split": "train"} for k in range(12)]
+    return {"all": [*rows, *({"x1": 1, "x2": 1, "label": "b", "split": split} for split in ("val", "test"))]}
+
+
 def promoters(draw):
     """Windows of DNA drawn on their own; one class has a motif."""
     def row(k):
@@ -274,6 +407,26 @@ SETS = {
     "promoters": promoters,
     "ids of words": word_ids,
     "pixels": pixels,
+    "sleep stages": series((300, 100), 600, 2, stages, int),
+    "a rounded sensor": series((300, 100), 500, 2, rounded_waves),
+    "rooms in half degrees": series((300, 100), 288, 2, rooms),
+    "chords": series((300, 100), 640, 2, held(24, 16), int),
+    "set points": series((300, 100), 480, 2, held(20, 12, lambda x: 10 + x / 2)),
+    "switches": series((300, 100), 600, 2, switches, int),
+    "a counter": series((300, 100), 300, 2, counter, int),
+    "steps since midnight": series((300, 100), 96, 2, steps_since_midnight, int),
+    "fridges": series((300, 100), 400, 2, fridges),
+    "free and paid": series((300, 100), 50, 2, prices),
+    "ordinal answers": series((300, 100), 100, 2, ordinal),
+    "kettles": series((300, 100), 96, 2, kettles),
+    "clips that begin in silence": series((300, 100), 400, 2, clips),
+    "gray skies": series((200, 100), 24, 2, skies(1), np.uint8),
+    "skies": series((200, 100), 24, 2, skies(3), np.uint8),
+    "code with bugs": bugs,
+    "brackets": brackets,
+    "preferences": preferences,
+    "forms and licenses": templates,
+    "a tiny table": tiny_table,
 }
 
 
@@ -342,6 +495,9 @@ class HonestData(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         rows = list(csv.DictReader(io.StringIO(out)))
         self.assertEqual({""}, {row["suspect_data"] for row in rows})
+        code, out, errors = lra("report", runs, "--format", "md")
+        self.assertEqual(code, 0, errors)
+        self.assertRegex(out, r"(?m)^\|.*\*\*\d", "the best of two models is bold")
 
 
 def record(done):
