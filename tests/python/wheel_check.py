@@ -38,7 +38,7 @@ class Wheel(unittest.TestCase):
         cls.variables = {k: v for k, v in os.environ.items() if not k.startswith(("LRA_", "PYTHONPATH"))}
         cls.variables["PATH"] = f"{cls.environment / 'bin'}{os.pathsep}{tools}"
         cls.before = cls.files()
-        cls.run_words(cls.python, "-m", "pip", "install", "--quiet", str(WHEEL), "safetensors")
+        cls.run_words(cls.python, "-m", "pip", "install", "--quiet", f"{WHEEL}[data,weights]")
 
     @classmethod
     def tearDownClass(cls):
