@@ -165,6 +165,8 @@ LRA_ATTENTION_BENCH(dense_dropout, with_dropout(kDense));
 LRA_ATTENTION_BENCH_OF(attention_bf16, dense, kDense);
 LRA_ATTENTION_BENCH_OF(attention_bf16, dense_dropout, with_dropout(kDense));
 LRA_ATTENTION_BENCH_OF(attention_bf16, block_diagonal_50, kBlockDiagonal);
+LRA_ATTENTION_BENCH_OF(attention_bf16, dense_head_dim_32, with_head_dim(32));
+LRA_ATTENTION_BENCH_OF(attention_bf16, dense_head_dim_8, with_head_dim(8));
 LRA_ATTENTION_BENCH(causal, kCausal);
 LRA_ATTENTION_BENCH(block_diagonal_50, kBlockDiagonal);
 LRA_ATTENTION_BENCH(dense_head_dim_32, with_head_dim(32));
@@ -173,39 +175,50 @@ LRA_ATTENTION_BENCH(dense_head_dim_8, with_head_dim(8));
 // Batch 4, 4 heads of width 64, elu features: forward alone, or both passes. Its operations are
 // those of the products with the values: 4 E forward and 8 E backward for each number of the
 // output.
+template <typename T>
 void feature_attention(benchmark::State& state, bool with_backward) {
   constexpr int64_t kBatch = 4, kHeads = 4, kWidth = 64;
   const int64_t length = state.range(0), count = kBatch * length * kHeads * kWidth;
-  const auto qkv = random_floats(3 * count, 1), grad = random_floats(count, 2);
-  std::vector<float> out(grad.size()), grad_qkv(qkv.size());
+  const auto values = random_floats(3 * count, 1), grads = random_floats(count, 2);
+  const std::vector<T> qkv(values.begin(), values.end()), grad(grads.begin(), grads.end());
+  std::vector<T> out(grad.size()), grad_qkv(qkv.size());
   std::vector<float> sums(kBatch * kHeads * kWidth * feature_sum_columns(kWidth));
-  const FeatureAttention<float> problem{.batch = kBatch,
-                                        .length = length,
-                                        .heads = kHeads,
-                                        .width = kWidth,
-                                        .eps = 1e-6,
-                                        .qkv = qkv.data()};
+  const FeatureAttention<T> problem{.batch = kBatch,
+                                    .length = length,
+                                    .heads = kHeads,
+                                    .width = kWidth,
+                                    .eps = 1e-6,
+                                    .qkv = qkv.data()};
   for (auto _ : state) {
-    feature_attention_forward<float>({problem, out.data(), sums.data()});
+    feature_attention_forward<T>({problem, out.data(), sums.data()});
     if (with_backward) {
-      feature_attention_backward<float>(
+      feature_attention_backward<T>(
           {problem, out.data(), sums.data(), grad.data(), grad_qkv.data()});
     }
   }
   const double flops = static_cast<double>(count * kWidth) * (with_backward ? 12 : 4);
   state.counters["FLOP/s"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetLabel(isa_name(choose(Op::kFeatureAttention)));
+  state.SetLabel(isa_name(
+      choose(std::is_same_v<T, Bf16> ? Op::kFeatureAttentionBf16 : Op::kFeatureAttention)));
+}
+void feature_attention_fp32(benchmark::State& state, bool with_backward) {
+  feature_attention<float>(state, with_backward);
+}
+void feature_attention_bf16(benchmark::State& state, bool with_backward) {
+  feature_attention<Bf16>(state, with_backward);
 }
 
-BENCHMARK_CAPTURE(feature_attention, forward, false)
-    ->Arg(4096)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(feature_attention, forward_backward, true)
-    ->Arg(4096)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
+#define LRA_FEATURE_BENCH(function, name, with_backward) \
+  BENCHMARK_CAPTURE(function, name, with_backward)       \
+      ->Arg(4096)                                        \
+      ->UseRealTime()                                    \
+      ->Unit(benchmark::kMillisecond)
+
+LRA_FEATURE_BENCH(feature_attention_fp32, forward, false);
+LRA_FEATURE_BENCH(feature_attention_fp32, forward_backward, true);
+LRA_FEATURE_BENCH(feature_attention_bf16, forward, false);
+LRA_FEATURE_BENCH(feature_attention_bf16, forward_backward, true);
 
 // 32 Mi floats: 128 MiB an array, so that every byte comes from memory.
 constexpr int64_t kElements = 32 << 20;

@@ -27,6 +27,7 @@ struct Layer {
 
 // Tokens times a layer of the released models (batch 32 of 1K bytes; batch 32 of 2K ListOps).
 constexpr Layer kLayers[] = {{"square", 2048, 2048, 2048},
+                             {"text: fc1, 4 of 4K bytes", 16384, 256, 1024},
                              {"text: fc1 of the MLP", 32032, 256, 1024},
                              {"text: fc2 of the MLP", 32032, 1024, 256},
                              {"text: packed q, k, v", 32032, 256, 768},

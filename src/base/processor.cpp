@@ -4,6 +4,12 @@
 #include <fstream>
 #include <iterator>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace lra {
 namespace {
 
@@ -40,10 +46,47 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+bool has_fast_pairs() { return has_avx512_bf16() && !__builtin_cpu_is("intel"); }
 #else
 bool has_avx2() { return false; }
 bool has_avx512() { return false; }
 bool has_avx512_bf16() { return false; }
+bool has_fast_pairs() { return false; }
+#endif
+
+#if defined(__x86_64__) && defined(__linux__)
+namespace {
+
+bool processor_has_tiles() {
+  constexpr unsigned kSavesState = 1u << 27, kTiles = 1u << 24 | 1u << 22;  // OSXSAVE; TILE, BF16
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kSavesState) == 0) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kTiles) == kTiles;
+}
+
+bool system_saves_tiles() {
+  constexpr unsigned kTileConfigAndData = 3u << 17;
+  unsigned low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & kTileConfigAndData) == kTileConfigAndData;
+}
+
+// Linux keeps the 8 KB of tiles only for processes that ask; without it the first tile instruction
+// is an illegal one. Fails before Linux 5.16, and in some containers.
+bool tiles_permitted() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+}  // namespace
+
+bool has_amx() {
+  static const bool has =
+      has_avx512_bf16() && processor_has_tiles() && system_saves_tiles() && tiles_permitted();
+  return has;
+}
+#else
+bool has_amx() { return false; }
 #endif
 
 bool has_neon() {

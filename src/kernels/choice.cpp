@@ -1,8 +1,8 @@
 #include "kernels/choice.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -11,22 +11,25 @@
 namespace lra::kernels {
 namespace {
 
-using BestFirst = std::array<Isa, 5>;  // the last fills up
-constexpr BestFirst kVectors{Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef, Isa::kRef};
-constexpr BestFirst kPairs{Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
+constexpr Isa kVectors[] = {Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
+constexpr Isa kTiles[] = {Isa::kAmx, Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
+constexpr Isa kTilesOrPairs[] = {Isa::kAmx,  Isa::kAvx512Bf16, Isa::kAvx512,
+                                 Isa::kAvx2, Isa::kNeon,       Isa::kRef};
+constexpr Isa kAll[] = {Isa::kRef,        Isa::kNeon, Isa::kAvx2,       Isa::kAvx512,
+                        Isa::kAvx512Bf16, Isa::kAmx,  Isa::kAmxEmulated};
 
 struct OrderedList {
   Op op;
   const char* name;
-  BestFirst best_first;
+  std::span<const Isa> best_first;
 };
 
 constexpr OrderedList kOrderedLists[] = {
     {Op::kGemm, "gemm", kVectors},
     {Op::kAttentionForward, "attention_forward", kVectors},
     {Op::kAttentionBackward, "attention_backward", kVectors},
-    {Op::kAttentionForwardBf16, "attention_forward_bf16", kPairs},
-    {Op::kAttentionBackwardBf16, "attention_backward_bf16", kPairs},
+    {Op::kAttentionForwardBf16, "attention_forward_bf16", kTilesOrPairs},
+    {Op::kAttentionBackwardBf16, "attention_backward_bf16", kTilesOrPairs},
     {Op::kGeluDropout, "gelu_dropout", kVectors},
     {Op::kGeluDropoutBackward, "gelu_dropout_backward", kVectors},
     {Op::kDropoutAdd, "dropout_add", kVectors},
@@ -35,12 +38,13 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kSumOfSquares, "sum_of_squares", kVectors},
     {Op::kColumnSums, "column_sums", kVectors},
     {Op::kOuterProducts, "outer_products", kVectors},
-    {Op::kOuterProductsBf16, "outer_products_bf16", kPairs},
+    {Op::kOuterProductsBf16, "outer_products_bf16", kTilesOrPairs},
     {Op::kLayerNormForward, "layer_norm_forward", kVectors},
     {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
     {Op::kBatchNorm, "batch_norm", kVectors},
     {Op::kConvolution, "convolution", kVectors},
     {Op::kFeatureAttention, "feature_attention", kVectors},
+    {Op::kFeatureAttentionBf16, "feature_attention_bf16", kTiles},
     {Op::kGate, "gate", kVectors},
     {Op::kDiagonalScan, "diagonal_scan", kVectors},
     {Op::kStateScan, "state_scan", kVectors},
@@ -48,15 +52,21 @@ constexpr OrderedList kOrderedLists[] = {
 };
 
 Isa forced_isa(std::string_view name) {
-  for (const Isa isa : {Isa::kRef, Isa::kNeon, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  std::string names;
+  for (const Isa isa : kAll) {
+    if (!names.empty()) names += isa == std::end(kAll)[-1] ? " or " : ", ";
+    names += isa_name(isa);
     if (name != isa_name(isa)) continue;
     if (isa_available(isa)) return isa;
     throw Error({"LRA_KERNELS", "this processor cannot run '" + std::string(name) + "'", "ref",
                  "unset it to take the best that runs"});
   }
-  throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'",
-               "ref, neon, avx2, avx512 or avx512_bf16", "unset it to take the best that runs"});
+  throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'", names,
+               "unset it to take the best that runs"});
 }
+
+// With slow pairs, bfloat16 arrays are multiplied in float: no precision is slower than the other.
+bool is_best(Isa isa) { return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa); }
 
 }  // namespace
 
@@ -70,6 +80,10 @@ const char* isa_name(Isa isa) {
       return "avx512";
     case Isa::kAvx512Bf16:
       return "avx512_bf16";
+    case Isa::kAmx:
+      return "amx";
+    case Isa::kAmxEmulated:
+      return "amx_emulated";
     case Isa::kRef:
       break;
   }
@@ -86,6 +100,10 @@ bool isa_available(Isa isa) {
       return has_avx512();
     case Isa::kAvx512Bf16:
       return has_avx512_bf16();
+    case Isa::kAmx:
+      return has_amx();
+    case Isa::kAmxEmulated:
+      return has_avx2() || has_neon();
     case Isa::kRef:
       break;
   }
@@ -96,13 +114,13 @@ Isa choose(Op op) {
   const auto* const list = std::find_if(std::begin(kOrderedLists), std::end(kOrderedLists),
                                         [&](const OrderedList& each) { return each.op == op; });
   LRA_CHECK(list != std::end(kOrderedLists));
-  const auto& best_first = list->best_first;
+  const auto best_first = list->best_first;
   if (const char* forced = std::getenv("LRA_KERNELS")) {
-    const Isa isa = forced_isa(forced);
+    const Isa isa = forced_isa(forced), listed = isa == Isa::kAmxEmulated ? Isa::kAmx : isa;
     // An op without that implementation takes its best one.
-    if (std::find(best_first.begin(), best_first.end(), isa) != best_first.end()) return isa;
+    if (std::find(best_first.begin(), best_first.end(), listed) != best_first.end()) return isa;
   }
-  return *std::find_if(best_first.begin(), best_first.end(), isa_available);
+  return *std::find_if(best_first.begin(), best_first.end(), is_best);
 }
 
 std::vector<KernelChoice> kernel_choices() {

@@ -1,7 +1,7 @@
 // Choice of the implementation of each kernel: an ordered list per op, best first, reference last.
 //
-// The environment variable LRA_KERNELS (ref, neon, avx2, avx512 or avx512_bf16) forces one for
-// every op that has it; it is read at each call, so there is no hidden state.
+// The environment variable LRA_KERNELS (a name of isa_name()) forces one for every op that has it;
+// it is read at each call, so there is no hidden state.
 #pragma once
 
 #include <string>
@@ -9,15 +9,18 @@
 
 namespace lra::kernels {
 
-// kNeon: aarch64; kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
-enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16 };
+// kNeon: aarch64; kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs; kAmx: the
+// same with tiles; kAmxEmulated: tiles in vector code (simd/tiles.h), slow, only if it is forced.
+enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 
-// Every architecture has these four:
+// Every architecture has these six:
 //   LRA_VECTOR_ISAS       the instruction sets that vector code (simd.h) is compiled for
 //   LRA_DECLARE_SIMD      declares functions defined by vector code, once for each of them
 //   LRA_RETURN_CALL       returns the call, or the function, that follows `isa`, taken from the
 //                         namespace of that instruction set; for kRef from ref
-//   LRA_RETURN_PAIRS_CALL the same for functions that products of bfloat16 pairs define, too
+//   LRA_DECLARE_TILES     declares functions defined on tiles, real and emulated
+//   LRA_RETURN_TILES_CALL LRA_RETURN_CALL for functions that tiles define, too; `isa` is a variable
+//   LRA_RETURN_PAIRS_CALL the same for those that products of bfloat16 pairs define as well
 #if defined(__aarch64__)
 #define LRA_VECTOR_ISAS Isa::kNeon
 #define LRA_DECLARE_SIMD(...) \
@@ -27,7 +30,11 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16 };
 #define LRA_RETURN_CALL(isa, ...)                    \
   if ((isa) == Isa::kNeon) return neon::__VA_ARGS__; \
   return ref::__VA_ARGS__
-#define LRA_RETURN_PAIRS_CALL(isa, ...) LRA_RETURN_CALL(isa, __VA_ARGS__)
+#define LRA_DECLARE_TILES(...) LRA_DECLARE_SIMD(namespace emulated{__VA_ARGS__})
+#define LRA_RETURN_TILES_CALL(isa, ...)                               \
+  if ((isa) == Isa::kAmxEmulated) return neon::emulated::__VA_ARGS__; \
+  LRA_RETURN_CALL(isa, __VA_ARGS__)
+#define LRA_RETURN_PAIRS_CALL(isa, ...) LRA_RETURN_TILES_CALL(isa, __VA_ARGS__)
 #else
 #define LRA_VECTOR_ISAS Isa::kAvx2, Isa::kAvx512
 #define LRA_DECLARE_SIMD(...) \
@@ -39,23 +46,36 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16 };
   }
 #define LRA_RETURN_CALL(isa, ...) \
   switch (isa) {                  \
+    case Isa::kAmx:               \
     case Isa::kAvx512Bf16:        \
     case Isa::kAvx512:            \
       return avx512::__VA_ARGS__; \
     case Isa::kAvx2:              \
       return avx2::__VA_ARGS__;   \
     case Isa::kNeon:              \
+    case Isa::kAmxEmulated:       \
     case Isa::kRef:               \
       break;                      \
   }                               \
   return ref::__VA_ARGS__
-#define LRA_RETURN_PAIRS_CALL(isa, ...)                            \
-  const Isa chosen = isa;                                          \
-  if (chosen == Isa::kAvx512Bf16) return avx512_bf16::__VA_ARGS__; \
-  LRA_RETURN_CALL(chosen, __VA_ARGS__)
+#define LRA_DECLARE_TILES(...)                      \
+  LRA_DECLARE_SIMD(namespace emulated{__VA_ARGS__}) \
+  namespace amx {                                   \
+  __VA_ARGS__                                       \
+  }
+#define LRA_RETURN_TILES_CALL(isa, ...)                                \
+  if ((isa) == Isa::kAmx) return amx::__VA_ARGS__;                     \
+  if ((isa) == Isa::kAmxEmulated) {                                    \
+    return isa_available(Isa::kAvx512) ? avx512::emulated::__VA_ARGS__ \
+                                       : avx2::emulated::__VA_ARGS__;  \
+  }                                                                    \
+  LRA_RETURN_CALL(isa, __VA_ARGS__)
+#define LRA_RETURN_PAIRS_CALL(isa, ...)                           \
+  if ((isa) == Isa::kAvx512Bf16) return avx512_bf16::__VA_ARGS__; \
+  LRA_RETURN_TILES_CALL(isa, __VA_ARGS__)
 #endif
 
-// "ref", "neon", "avx2", "avx512" or "avx512_bf16".
+// "ref", "neon", "avx2", "avx512", "avx512_bf16", "amx" or "amx_emulated".
 const char* isa_name(Isa isa);
 
 // True if this processor (and this build) can run the implementation.
@@ -81,6 +101,7 @@ enum class Op {
   kBatchNorm,
   kConvolution,
   kFeatureAttention,
+  kFeatureAttentionBf16,
   kGate,
   kDiagonalScan,
   kStateScan,

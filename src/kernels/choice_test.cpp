@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/processor.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
@@ -20,8 +21,8 @@ TEST_F(Choice, TakesTheBestThatRuns) {
   Isa vectors = Isa::kRef;
   for (const Isa isa : {LRA_VECTOR_ISAS}) vectors = isa_available(isa) ? isa : vectors;
   EXPECT_EQ(choose(Op::kAttentionForward), vectors);
-  EXPECT_EQ(choose(Op::kAttentionForwardBf16),
-            isa_available(Isa::kAvx512Bf16) ? Isa::kAvx512Bf16 : vectors);
+  const Isa pairs = has_fast_pairs() ? Isa::kAvx512Bf16 : vectors;
+  EXPECT_EQ(choose(Op::kAttentionForwardBf16), isa_available(Isa::kAmx) ? Isa::kAmx : pairs);
 }
 
 TEST_F(Choice, ObeysTheEnvironment) {
@@ -38,6 +39,14 @@ TEST_F(Choice, ObeysTheEnvironment) {
   EXPECT_EQ(choose(Op::kAttentionBackward), Isa::kAvx512);
 }
 
+TEST_F(Choice, EmulatesTilesOnlyWhenForced) {
+  if (!isa_available(Isa::kAmxEmulated)) GTEST_SKIP() << "this processor has no vectors";
+  setenv("LRA_KERNELS", "amx_emulated", 1);
+  EXPECT_EQ(choose(Op::kOuterProductsBf16), Isa::kAmxEmulated);
+  EXPECT_EQ(choose(Op::kFeatureAttentionBf16), Isa::kAmxEmulated);
+  EXPECT_NE(choose(Op::kOuterProducts), Isa::kAmxEmulated);
+}
+
 TEST_F(Choice, RefusesUnknownNames) {
   setenv("LRA_KERNELS", "sse", 1);
   try {
@@ -45,8 +54,9 @@ TEST_F(Choice, RefusesUnknownNames) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'sse'"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("ref, neon, avx2, avx512 or avx512_bf16"),
-              std::string::npos);
+    EXPECT_NE(
+        std::string(error.what()).find("ref, neon, avx2, avx512, avx512_bf16, amx or amx_emulated"),
+        std::string::npos);
   }
 }
 

@@ -2,6 +2,7 @@
 // computation, as defined in docs/numerics.md.
 #pragma once
 
+#include "base/processor.h"
 #include "kernels/choice.h"
 #include "ops/libtorch.h"
 
@@ -14,11 +15,11 @@ inline at::ScalarType wide_type(at::ScalarType type) {
 inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
 
 // True if the CPU library's products of this type take longer than those of float: on processors
-// without products of bfloat16, 10 to 100 times on AVX2 and 5 times with AVX-512
-// (docs/numerics.md). They are computed in float instead.
+// without products of bfloat16, 10 to 100 times on AVX2 and 5 times with AVX-512, and twice as long
+// on those with slow pairs alone (docs/numerics.md). They are computed in float instead.
 inline bool has_slow_products(const at::Tensor& t) {
   return t.scalar_type() == at::kBFloat16 && t.device().is_cpu() &&
-         !kernels::isa_available(kernels::Isa::kAvx512Bf16);
+         !kernels::isa_available(kernels::Isa::kAmx) && !has_fast_pairs();
 }
 
 // A parameter, or any small tensor, in the dtype of the activations that it is combined with: its

@@ -21,7 +21,8 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<T
   if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kAttentionForward), attention_forward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {
-    LRA_RETURN_PAIRS_CALL(choose(Op::kAttentionForwardBf16), attention_forward(problem, args));
+    const Isa isa = choose(Op::kAttentionForwardBf16);
+    LRA_RETURN_PAIRS_CALL(isa, attention_forward(problem, args));
   } else {
     ref::attention_forward(problem, args);
   }
@@ -34,7 +35,8 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
   if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kAttentionBackward), attention_backward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {
-    LRA_RETURN_PAIRS_CALL(choose(Op::kAttentionBackwardBf16), attention_backward(problem, args));
+    const Isa isa = choose(Op::kAttentionBackwardBf16);
+    LRA_RETURN_PAIRS_CALL(isa, attention_backward(problem, args));
   } else {
     ref::attention_backward(problem, args);
   }

@@ -7,10 +7,10 @@
 //
 // Error of the float kernels against the double reference, for inputs of order one: output and
 // logsumexp 1e-5 of the largest value, gradients 1e-4 of the largest value (attention_test.cpp).
-// With bfloat16 arrays, scores, weights and sums are float; if the processor multiplies bfloat16
-// pairs, the weights and the gradients of scores are rounded before they enter products. Against
-// the double reference on the same inputs: output and logsumexp 2^-7 of the largest value,
-// gradients 2^-6. The result has the same bits at any number of threads.
+// With bfloat16 arrays, scores, weights and sums are float; if the processor multiplies pairs or
+// tiles of bfloat16, the weights and the gradients of scores are rounded before they enter
+// products. Against the double reference on the same inputs: output and logsumexp 2^-7 of the
+// largest value, gradients 2^-6. The result has the same bits at any number of threads.
 //
 // A weight is computed from the difference of two scores, which is then scaled, so scores of any
 // size that float holds give finite weights. If a product of a query and a key is not finite, a row
@@ -153,10 +153,15 @@ LRA_DECLARE_SIMD(template <typename T> void attention_forward(const AttentionPro
                  template <typename T> void attention_backward(const AttentionProblem& problem,
                                                                const AttentionBackward<T>& args);)
 
-// The products of scores and sums on pairs; those of the other implementations are in float.
+// The products of scores and sums on pairs, and on tiles; those of the other implementations are in
+// float.
 namespace avx512_bf16 {
 void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args);
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args);
 }  // namespace avx512_bf16
+LRA_DECLARE_TILES(void attention_forward(const AttentionProblem& problem,
+                                         const AttentionForward<Bf16>& args);
+                  void attention_backward(const AttentionProblem& problem,
+                                          const AttentionBackward<Bf16>& args);)
 
 }  // namespace lra::kernels

@@ -1,74 +1,56 @@
 // Tiled attention with products of bfloat16 pairs (pairs.h).
 #include "kernels/attention/attention_backward.h"
 #include "kernels/attention/attention_forward.h"
+#include "kernels/attention/attention_words.h"
 #include "kernels/gemm/pairs.h"
+#include "kernels/simd/bf16_avx512.h"
 
 namespace lra::kernels::avx512_bf16 {
 namespace {
 
 using namespace avx512;
 
-// Sixteen words of a row, from word `first` on.
-Floats load_words(const HeadRows<Bf16>& rows, int64_t row, int64_t first) {
-  fetch_ahead(rows, row, 2 * first);
-  if (!rows.is_valid(row)) return zeros();
-  const int64_t count = rows.dim - 2 * first;
-  const __mmask32 lanes = count >= 32 ? ~0u : (1u << count) - 1;
-  return floats_of(_mm512_maskz_loadu_epi16(lanes, rows.row(row) + 2 * first));
-}
+struct Rounding {
+  static HalfWords narrow(Floats x) { return avx512_bf16::narrow(x); }
+  static NarrowTwo narrow_two(Floats first, Floats second) {
+    return avx512_bf16::narrow_two(first, second);
+  }
+};
 
-// Counterpart of FloatProducts in attention_simd.cpp for words of two bfloat16 numbers.
-struct PairProducts {
-  static constexpr int64_t kWordDepth = 2;
-  static int64_t words(int64_t depth) { return (depth + 1) / 2; }
+// Counterpart of FloatProducts in attention_simd.cpp.
+struct PairProducts : WordProducts<Rounding> {
+  static constexpr int64_t kScoreRows = kQueryTile;
+  static constexpr int64_t kQueryStep = 2;
+  static constexpr int64_t kSpareRows = 0;
+  static int64_t words(int64_t dim) { return (dim + 1) / 2; }
+  static int64_t row_words(int64_t dim) { return round_up(dim, kLanes) / kWordDepth; }
 
   static void pack_rows(const HeadRows<Bf16>& rows, KeyRange range, float* packed) {
-    const int64_t padded = round_up(rows.dim, kLanes) / kWordDepth;
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      for (int64_t w = 0; w < padded; w += kLanes) {
-        store_lanes(packed + (i - range.begin) * padded + w, lanes_between(0, padded - w),
-                    load_words(rows, i, w));
-      }
-    }
+    WordProducts::pack_rows(rows, range, row_words(rows.dim), packed);
   }
-
-  static void pack_down(const HeadRows<Bf16>& rows, KeyRange range, float* packed) {
-    const int64_t padded = round_up(rows.dim, kLanes);
-    for (int64_t i = range.begin; i < range.end; i += kWordDepth) {
-      float* to = packed + (i - range.begin) / kWordDepth * padded;
-      for (int64_t e = 0; e < rows.dim; e += kLanes) {
-        Words pairs = half_down(words_of(load_row(rows, i, e)));
-        if (i + 1 < range.end) pairs = bit_or(pairs, words_of(load_row(rows, i + 1, e)));
-        store(to + e, floats_of(pairs));
-      }
-    }
+  static void pack_queries_down(const HeadRows<Bf16>& rows, KeyRange range, float* packed) {
+    pack_down(rows, range, packed);
   }
-
   static void pack_transposed(const HeadRows<Bf16>& rows, KeyRange range, float* packed) {
     transpose_rows(range, words(rows.dim), packed,
                    [&](int64_t row, int64_t first) { return load_words(rows, row, first); });
   }
 
-  static void multiply(const GemmSize& size, const GemmOperands& operands, bool accumulate) {
+  void multiply(const GemmSize& size, const GemmOperands& operands, bool accumulate) {
     gemm_pairs(size, operands, accumulate);
   }
+  void add_down(const GemmSize& size, const float* tile, const float* rows, float* sums) {
+    const int64_t padded = round_up(size.columns, kLanes);
+    multiply({size.rows, size.columns, (size.depth + 1) / kWordDepth},
+             {tile, 1, kScoreStride, rows, padded, kLanes, sums, padded}, true);
+  }
 
-  static void finish_weights(float* row, int64_t count) { narrow_row(row, count, row); }
+  static void end_weights(float*, int64_t /*vectors*/) {}
+  static void end_tile(const FinishedTile&, int64_t /*rows*/, int64_t /*vectors*/) {}
 
-  // Pair d of rows takes the place of row d, which is finished by then.
-  static TileOperands finish_tile(AlignedBuffer& space, float* weights, float* grads, int64_t rows,
-                                  int64_t keys) {
-    float* narrow = space.reserve(kQueryTile * kScoreStride);
-    for (int64_t i = 0; i < rows; ++i) {
-      narrow_row(grads + i * kScoreStride, keys, narrow + i * kScoreStride);
-    }
-    for (float* tile : {weights, grads}) {
-      for (int64_t i = 0; i < rows; i += 2) {
-        const float* second = i + 1 < rows ? tile + (i + 1) * kScoreStride : nullptr;
-        pair_rows(tile + i * kScoreStride, second, keys, tile + i / 2 * kScoreStride);
-      }
-    }
-    return {narrow, weights, grads};
+  static void store_keys(const float* sums, KeyRange range, int64_t dim,
+                         const AttentionPlane& plane, const HeadView<Bf16>& to) {
+    unpack_rows(sums, range, dim, plane, to);
   }
 };
 

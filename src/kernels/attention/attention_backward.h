@@ -8,13 +8,11 @@
 // the same.
 #pragma once
 
-#include <cmath>
-#include <numbers>
-
 #include "base/parallel.h"
 #include "kernels/aligned_buffer.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_pack.h"
+#include "kernels/attention/attention_slopes.h"
 #include "kernels/attention/attention_tiles.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/simd/simd.h"
@@ -23,18 +21,18 @@ namespace lra::kernels::LRA_ISA {
 
 // The operands and the gradients of one plane, packed (attention_simd.cpp).
 struct PlaneData {
-  AlignedBuffer buffers[13];
-  float *q, *grad_out;  // [L][padded / kWordDepth]
-  // [words][padded]; those of a query tile begin at row tile.begin, so that pairs never span tiles.
-  float *q_down, *grad_out_down, *k_down;
+  AlignedBuffer buffers[12];
+  float *q, *grad_out;                 // [L][row_words]
+  float *q_down, *grad_out_down;       // one block for each tile of queries
+  float* k_down;                       // [words of S][padded], and kSpareRows
   float *k_transposed, *v_transposed;  // [S / 16][words of E][16]
-  float *grad_q, *grad_k, *grad_v;     // [L or S][padded]
+  float *grad_k, *grad_v;              // sums, as Products::store_keys reads them
   float *shift, *one_over_sum, *mean;  // [L]: the largest score; see mean_of
   std::vector<uint16_t> key_lanes;
 };
 
 struct BackwardScratch {
-  AlignedBuffer weights, grad_scores, grad_rows;
+  AlignedBuffer scores, grad_scores, grad_rows, weights_down, grads_down, grad_q;
   TileList list;
 };
 
@@ -47,44 +45,14 @@ inline BackwardScratch& backward_scratch() {
   return scratch;
 }
 
-// Arguments of the elementwise step for one row of a tile.
-struct RowStep {
-  const uint16_t* lanes;
-  const uint16_t* kept;  // null without dropout
-  int64_t vectors;
-  float scale, dropout_scale, shift, one_over_sum, mean;
-};
-
-// Scores become weights after dropout, gradients of those weights become gradients of q . k.
-template <bool kDropout>
-void differentiate_row(const RowStep& step, float* scores, float* grads) {
-  const Floats log2_scale = broadcast(std::abs(step.scale) * std::numbers::log2e_v<float>);
-  const Floats scale = broadcast(step.scale), kept_scale = broadcast(step.dropout_scale);
-  const Floats shift = broadcast(step.shift), mean = broadcast(step.mean);
-  const Floats one_over_sum = broadcast(step.one_over_sum);
-  for (int64_t v = 0; v < step.vectors; ++v) {
-    const Floats score = load(scores + v * kLanes);
-    Floats grad = load(grads + v * kLanes);
-    const Floats weight = keep(step.lanes[v], exp2((score - shift) * log2_scale) * one_over_sum);
-    Floats dropped = weight;
-    if constexpr (kDropout) {
-      dropped = keep(step.kept[v], weight * kept_scale);
-      grad = keep(step.kept[v], grad * kept_scale);
-    }
-    grad = (weight * scale) * (grad - mean);
-    store(scores + v * kLanes, dropped);
-    store(grads + v * kLanes, grad);
-  }
-}
-
-template <typename T>
-float dot(const T* a, const T* b, int64_t count) {
-  Floats sum = zeros();
-  for (int64_t e = 0; e < count; e += kLanes) {
-    const Lanes lanes = lanes_between(0, count - e);
-    sum = multiply_add(load_lanes(lanes, a + e), load_lanes(lanes, b + e), sum);
-  }
-  return sum_of_lanes(sum);
+// Where finished rows go: in the place of the scores and gradients if words are floats.
+template <typename Products>
+FinishedTile reserve_finished(BackwardScratch& scratch, float* scores, float* grads) {
+  if constexpr (Products::kWordDepth == 1) return {grads, kScoreStride, scores, grads};
+  constexpr int64_t kRow = kScoreStride / 2 + kLanes / 2;  // whole cache lines
+  constexpr int64_t kDown = kQueryTile / 2 * kScoreStride;
+  return {scratch.grad_rows.reserve(kQueryTile * kRow), kRow, scratch.weights_down.reserve(kDown),
+          scratch.grads_down.reserve(kDown)};
 }
 
 enum class Wanted { kAll, kQueries, kKeys };
@@ -92,29 +60,36 @@ enum class Wanted { kAll, kQueries, kKeys };
 template <typename T, typename Products>
 class BackwardPlane {
  public:
-  BackwardPlane(const AttentionProblem& problem, const AttentionBackward<T>& args, int64_t index)
+  // `tiles` are those of query_tiles().
+  BackwardPlane(const AttentionProblem& problem, const AttentionBackward<T>& args,
+                const std::vector<KeyRange>& tiles, int64_t index)
       : problem_(problem),
         args_(args),
+        tiles_(tiles),
         plane_(plane_of(problem, index)),
         data_(thread_plane()),
         dim_(problem.shape.head_dim),
         padded_(round_up(dim_, kLanes)),
         words_(Products::words(dim_)),
+        row_words_(Products::row_words(dim_)),
+        down_rows_(round_up(tiles[0].end - tiles[0].begin, Products::kQueryStep)),
         threshold_(dropout_threshold(problem.dropout_rate)) {
     const int64_t queries = problem.shape.query_length;
     const int64_t keys = round_up(problem.shape.key_length, kLanes);
     AlignedBuffer* buffer = data_.buffers;
-    for (float** rows : {&data_.q, &data_.grad_out, &data_.grad_q}) {
-      *rows = (buffer++)->reserve(queries * padded_);
+    for (float** rows : {&data_.q, &data_.grad_out}) {
+      *rows = (buffer++)->reserve((queries + Products::kSpareRows) * row_words_);
     }
     data_.q_down = data_.q;
     data_.grad_out_down = data_.grad_out;
-    if constexpr (Products::kWordDepth > 1) {
+    if constexpr (kWordDepth > 1) {
+      const auto count = static_cast<int64_t>(tiles.size());
       for (float** rows : {&data_.q_down, &data_.grad_out_down}) {
-        *rows = (buffer++)->reserve(queries * padded_);
+        *rows = (buffer++)->reserve(count * down_rows_ / kWordDepth * padded_);
       }
     }
-    for (float** rows : {&data_.k_down, &data_.grad_k, &data_.grad_v}) {
+    data_.k_down = (buffer++)->reserve((keys + Products::kSpareRows) / kWordDepth * padded_);
+    for (float** rows : {&data_.grad_k, &data_.grad_v}) {
       *rows = (buffer++)->reserve(keys * padded_);
     }
     for (float** rows : {&data_.k_transposed, &data_.v_transposed}) {
@@ -126,17 +101,17 @@ class BackwardPlane {
     fill_key_lanes(problem, plane_.batch, data_.key_lanes);
   }
 
-  // `range` is a query tile.
-  void pack_queries(KeyRange range) {
+  // Tile t of the queries.
+  void pack_queries(int64_t t) {
+    const KeyRange range = tiles_[static_cast<size_t>(t)];
     const auto q = query_rows(problem_, args_.q, plane_);
     const auto grad_out = query_rows(problem_, args_.grad_out, plane_);
-    Products::pack_rows(q, range, data_.q + range.begin * row_words());
-    Products::pack_rows(grad_out, range, data_.grad_out + range.begin * row_words());
-    if constexpr (Products::kWordDepth > 1) {
-      Products::pack_down(q, range, data_.q_down + range.begin * padded_);
-      Products::pack_down(grad_out, range, data_.grad_out_down + range.begin * padded_);
+    Products::pack_rows(q, range, data_.q + range.begin * row_words_);
+    Products::pack_rows(grad_out, range, data_.grad_out + range.begin * row_words_);
+    if constexpr (kWordDepth > 1) {
+      Products::pack_queries_down(q, range, down(data_.q_down, t));
+      Products::pack_queries_down(grad_out, range, down(data_.grad_out_down, t));
     }
-    std::fill(data_.grad_q + range.begin * padded_, data_.grad_q + range.end * padded_, 0.0f);
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t at = plane_.runs.row(i);
       const int64_t row = plane_.index * problem_.shape.query_length + at;
@@ -152,7 +127,9 @@ class BackwardPlane {
   // `range` begins and ends at multiples of 16.
   void pack_keys(KeyRange range) {
     const auto k = key_rows(problem_, args_.k, plane_);
-    Products::pack_down(k, range, data_.k_down + Products::words(range.begin) * padded_);
+    KeyRange with_spare = range;
+    if (range.end >= problem_.shape.key_length) with_spare.end += Products::kSpareRows;
+    Products::pack_down(k, with_spare, data_.k_down + range.begin / kWordDepth * padded_);
     Products::pack_transposed(k, range, data_.k_transposed);
     Products::pack_transposed(key_rows(problem_, args_.v, plane_), range, data_.v_transposed);
     for (float* rows : {data_.grad_k, data_.grad_v}) {
@@ -160,39 +137,53 @@ class BackwardPlane {
     }
   }
 
-  // Adds the contribution of the scores of `all_queries`, a query tile, with `keys` to the wanted
-  // gradients.
-  void add(KeyRange all_queries, KeyRange keys, Wanted wanted) {
-    KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
-    if (queries.begin >= queries.end) return;
-    // Whole words from the beginning of the tile.
-    queries.begin -= (queries.begin - all_queries.begin) % Products::kWordDepth;
+  // Adds the contribution of the scores of tile t of the queries with `keys` to the gradients of
+  // keys and values, or makes those of the queries, from all keys.
+  void add(int64_t t, KeyRange keys, Wanted wanted) {
+    const KeyRange all_queries = tiles_[static_cast<size_t>(t)];
     BackwardScratch& scratch = backward_scratch();
-    collect_tiles(problem_, plane_, queries, keys, data_.key_lanes, scratch.list);
-    float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
-    float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
-    for (const ScoreTile& tile : scratch.list.tiles) {
-      make_tile(tile, weights, grads);
-      if (wanted != Wanted::kKeys && args_.grad_bias.data != nullptr) add_to_bias(tile, grads);
-      const TileOperands finished = Products::finish_tile(
-          scratch.grad_rows, weights, grads, queries.end - queries.begin, tile.vectors * kLanes);
-      if (wanted != Wanted::kKeys) add_to_queries(tile, finished.rows);
-      if (wanted != Wanted::kQueries) add_to_keys(tile, all_queries.begin, finished);
+    float* grad_q = scratch.grad_q.reserve(round_up(kQueryTile, kLanes) * padded_);
+    const int64_t count = all_queries.end - all_queries.begin;
+    std::fill_n(grad_q, count * padded_, 0.0f);
+    KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
+    // Whole steps from the beginning of the tile.
+    queries.begin -= (queries.begin - all_queries.begin) % Products::kQueryStep;
+    if (queries.begin < queries.end) {
+      float* scores = scratch.scores.reserve(Products::kScoreRows * kScoreStride);
+      float* grads = scratch.grad_scores.reserve(Products::kScoreRows * kScoreStride);
+      const FinishedTile finished = reserve_finished<Products>(scratch, scores, grads);
+      const int64_t first = queries.begin - all_queries.begin;
+      Products products;
+      collect_tiles(problem_, plane_, queries, keys, data_.key_lanes, scratch.list);
+      for (const ScoreTile& tile : scratch.list.tiles) {
+        make_tile(products, tile, wanted, scores, grads, finished);
+        if (wanted != Wanted::kKeys) {
+          add_to_queries(products, tile, finished, grad_q + first * padded_);
+        }
+        if (wanted != Wanted::kQueries) add_to_keys(products, tile, t, finished);
+      }
+      // A product may have made more rows than there are queries.
+      const int64_t end = queries.end - all_queries.begin;
+      std::fill_n(grad_q + end * padded_, (count - end) * padded_, 0.0f);
     }
-  }
-
-  void store_queries(KeyRange range) const {
-    unpack_rows(data_.grad_q, range, dim_, plane_, args_.grad_q);
+    if (wanted != Wanted::kKeys) store_queries(all_queries, grad_q);
   }
 
   void store_keys(KeyRange range) const {
     const KeyRange existing{range.begin, std::min(range.end, problem_.shape.key_length)};
-    unpack_rows(data_.grad_k, existing, dim_, plane_, args_.grad_k);
-    unpack_rows(data_.grad_v, existing, dim_, plane_, args_.grad_v);
+    Products::store_keys(data_.grad_k, existing, dim_, plane_, args_.grad_k);
+    Products::store_keys(data_.grad_v, existing, dim_, plane_, args_.grad_v);
   }
 
  private:
-  int64_t row_words() const { return padded_ / Products::kWordDepth; }
+  static constexpr int64_t kWordDepth = Products::kWordDepth;
+
+  // Where operands with depth along the queries have tile t.
+  float* down(float* rows, int64_t t) const {
+    const int64_t first =
+        kWordDepth == 1 ? tiles_[static_cast<size_t>(t)].begin : t * down_rows_ / kWordDepth;
+    return rows + first * padded_;
+  }
 
   // Returns the number that the gradients of a row's weights are taken relative to: their weighted
   // mean, grad_out . out, less the gradient of the logsumexp, whose derivative by a score is the
@@ -203,42 +194,70 @@ class BackwardPlane {
     return args_.grad_logsumexp == nullptr ? mean : mean - args_.grad_logsumexp[row];
   }
 
-  void make_tile(const ScoreTile& tile, float* weights, float* grads) const {
-    const int64_t first_query = tile.queries.begin * row_words();
+  void make_tile(Products& products, const ScoreTile& tile, Wanted wanted, float* scores,
+                 float* grads, const FinishedTile& finished) const {
+    const bool keeps_grads = wanted != Wanted::kKeys && args_.grad_bias.data != nullptr;
+    ScoreTile part = tile;
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; i += Products::kScoreRows) {
+      part.queries = {i, std::min(i + Products::kScoreRows, tile.queries.end)};
+      multiply_rows(products, part, scores, grads);
+      differentiate(part, {scores, grads, kScoreStride, keeps_grads}, finished,
+                    i - tile.queries.begin);
+      if (keeps_grads) add_to_bias(part, grads);
+    }
+    Products::end_tile(finished, tile.queries.end - tile.queries.begin, tile.vectors);
+  }
+
+  // Scores, and gradients of weights.
+  void multiply_rows(Products& products, const ScoreTile& tile, float* scores, float* grads) const {
+    const int64_t first_query = tile.queries.begin * row_words_;
     const int64_t first_key = tile.first_key() * words_;
     const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, words_};
     const bool biased = args_.bias.data != nullptr;
-    if (biased) start_from_bias(problem_, args_.bias, plane_, tile, weights, kScoreStride);
-    Products::multiply(size,
-                       {data_.q + first_query, row_words(), 1, data_.k_transposed + first_key,
-                        kLanes, words_ * kLanes, weights, kScoreStride},
-                       biased);
-    Products::multiply(
-        size,
-        {data_.grad_out + first_query, row_words(), 1, data_.v_transposed + first_key, kLanes,
-         words_ * kLanes, grads, kScoreStride},
-        false);
-    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
-      const int64_t row = (i - tile.queries.begin) * kScoreStride;
-      differentiate(tile, i, weights + row, grads + row);
+    if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores, kScoreStride);
+    products.multiply(size,
+                      {data_.q + first_query, row_words_, 1, data_.k_transposed + first_key, kLanes,
+                       words_ * kLanes, scores, kScoreStride},
+                      biased);
+    products.multiply(size,
+                      {data_.grad_out + first_query, row_words_, 1, data_.v_transposed + first_key,
+                       kLanes, words_ * kLanes, grads, kScoreStride},
+                      false);
+    if (problem_.scale >= 0) return;
+    for (int64_t i = 0; i < size.rows; ++i) negate_row(scores + i * kScoreStride, tile.vectors);
+  }
+
+  // Rows of `tile`, the first of which is row `first` of the finished tile.
+  void differentiate(const ScoreTile& tile, const ScoreRows& rows, const FinishedTile& finished,
+                     int64_t first) const {
+    static constexpr uint16_t kNoLanes[kTileVectors] = {};
+    const SlopeScales scales(static_cast<float>(problem_.scale),
+                             dropout_scale(problem_.dropout_rate));
+    uint16_t own_lanes[kWordDepth][kTileVectors], kept[kWordDepth][kTileKeeps];
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; i += kWordDepth) {
+      RowStep steps[kWordDepth];
+      for (int64_t n = 0; n < kWordDepth; ++n) {
+        if (i + n < tile.queries.end) {
+          steps[n] = step_of(tile, i + n, own_lanes[n], kept[n]);
+        } else {
+          steps[n] = {.lanes = kNoLanes, .kept = kNoLanes};
+        }
+      }
+      const int64_t row = i - tile.queries.begin;
+      const ScoreRows these{rows.scores + row * kScoreStride, rows.grads + row * kScoreStride,
+                            i + 1 < tile.queries.end ? rows.second : 0, rows.keeps_grads};
+      threshold_ == 0 ? differentiate_rows<false, Products>(steps, scales, tile.vectors, these,
+                                                            finished, first + row)
+                      : differentiate_rows<true, Products>(steps, scales, tile.vectors, these,
+                                                           finished, first + row);
     }
   }
 
-  void differentiate(const ScoreTile& tile, int64_t query, float* scores, float* grads) const {
-    uint16_t own_lanes[kTileVectors];
-    RowStep step{lanes_of_query(problem_, plane_, tile, query, own_lanes),
-                 nullptr,
-                 tile.vectors,
-                 static_cast<float>(problem_.scale),
-                 dropout_scale(problem_.dropout_rate),
-                 data_.shift[query],
-                 data_.one_over_sum[query],
-                 data_.mean[query]};
-    if (problem_.scale < 0) negate_row(scores, tile.vectors);
-    if (threshold_ == 0) return differentiate_row<false>(step, scores, grads);
-    uint16_t kept[kTileKeeps];
-    step.kept = tile_keeps(problem_, plane_, tile, query, kept);
-    differentiate_row<true>(step, scores, grads);
+  RowStep step_of(const ScoreTile& tile, int64_t query, uint16_t (&own_lanes)[kTileVectors],
+                  uint16_t (&kept)[kTileKeeps]) const {
+    return {lanes_of_query(problem_, plane_, tile, query, own_lanes),
+            threshold_ == 0 ? nullptr : tile_keeps(problem_, plane_, tile, query, kept),
+            data_.shift[query], data_.one_over_sum[query], data_.mean[query]};
   }
 
   // The gradients of scale * q . k, of which those of the bias lack the factor.
@@ -257,37 +276,41 @@ class BackwardPlane {
     }
   }
 
-  void add_to_queries(const ScoreTile& tile, const float* grads) const {
-    const int64_t rows = tile.queries.end - tile.queries.begin;
-    Products::multiply(
-        {rows, dim_, Products::words(tile.vectors * kLanes)},
-        {grads, kScoreStride, 1, data_.k_down + Products::words(tile.first_key()) * padded_,
-         padded_, kLanes, data_.grad_q + tile.queries.begin * padded_, padded_},
+  void add_to_queries(Products& products, const ScoreTile& tile, const FinishedTile& finished,
+                      float* grad_q) const {
+    products.multiply(
+        {tile.queries.end - tile.queries.begin, dim_, tile.vectors * kLanes / kWordDepth},
+        {finished.rows, finished.row_stride, 1,
+         data_.k_down + tile.first_key() / kWordDepth * padded_, padded_, kLanes, grad_q, padded_},
         true);
   }
 
-  // Here rows of the product are keys: the tile is read by columns. `first` is where the query tile
-  // begins.
-  void add_to_keys(const ScoreTile& tile, int64_t first, const TileOperands& of_tile) const {
-    const int64_t first_query = (first + Products::words(tile.queries.begin - first)) * padded_;
+  // Here the sum runs over the queries: the tile is read by columns.
+  void add_to_keys(Products& products, const ScoreTile& tile, int64_t t,
+                   const FinishedTile& finished) const {
+    const int64_t before = tile.queries.begin - tiles_[static_cast<size_t>(t)].begin;
+    const int64_t first_query = before / kWordDepth * padded_;
     const int64_t first_key = tile.first_key() * padded_;
-    const GemmSize size{tile.vectors * kLanes, dim_,
-                        Products::words(tile.queries.end - tile.queries.begin)};
-    Products::multiply(size,
-                       {of_tile.weights_down, 1, kScoreStride, data_.grad_out_down + first_query,
-                        padded_, kLanes, data_.grad_v + first_key, padded_},
-                       true);
-    Products::multiply(size,
-                       {of_tile.grads_down, 1, kScoreStride, data_.q_down + first_query, padded_,
-                        kLanes, data_.grad_k + first_key, padded_},
-                       true);
+    const GemmSize size{tile.vectors * kLanes, dim_, tile.queries.end - tile.queries.begin};
+    products.add_down(size, finished.weights_down, down(data_.grad_out_down, t) + first_query,
+                      data_.grad_v + first_key);
+    products.add_down(size, finished.grads_down, down(data_.q_down, t) + first_query,
+                      data_.grad_k + first_key);
+  }
+
+  void store_queries(KeyRange range, const float* grad_q) const {
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      unpack_row(grad_q + (i - range.begin) * padded_, dim_, 1,
+                 args_.grad_q.row(plane_.batch, plane_.head, plane_.runs.row(i)));
+    }
   }
 
   const AttentionProblem& problem_;
   const AttentionBackward<T>& args_;
+  const std::vector<KeyRange>& tiles_;
   const AttentionPlane plane_;
   PlaneData& data_;
-  const int64_t dim_, padded_, words_;
+  const int64_t dim_, padded_, words_, row_words_, down_rows_;
   const uint32_t threshold_;
 };
 
@@ -301,38 +324,32 @@ inline std::vector<KeyRange> key_chunks(const AttentionProblem& problem) {
 }
 
 template <typename Plane>
-void run_whole(Plane& plane, const AttentionProblem& problem, const std::vector<KeyRange>& tiles) {
-  const KeyRange queries{0, problem.shape.query_length};
+void run_whole(Plane& plane, const AttentionProblem& problem, int64_t num_tiles) {
   const KeyRange keys{0, round_up(problem.shape.key_length, kLanes)};
-  for (const KeyRange& tile : tiles) plane.pack_queries(tile);
+  for (int64_t t = 0; t < num_tiles; ++t) plane.pack_queries(t);
   plane.pack_keys(keys);
-  for (const KeyRange& tile : tiles) plane.add(tile, keys, Wanted::kAll);
-  plane.store_queries(queries);
+  for (int64_t t = 0; t < num_tiles; ++t) plane.add(t, keys, Wanted::kAll);
   plane.store_keys(keys);
 }
 
 template <typename Plane>
-void run_split(Plane& plane, const std::vector<KeyRange>& tiles,
-               const std::vector<KeyRange>& chunks) {
+void run_split(Plane& plane, int64_t num_tiles, const std::vector<KeyRange>& chunks) {
   const auto num_chunks = static_cast<int64_t>(chunks.size());
-  const auto units = num_chunks + static_cast<int64_t>(tiles.size());
   // Chunks come first: they are the larger units.
   const auto for_each_unit = [&](const auto& keys, const auto& queries) {
-    parallel_for_each(units, [&](int64_t n) {
-      n < num_chunks ? keys(chunks[static_cast<size_t>(n)])
-                     : queries(tiles[static_cast<size_t>(n - num_chunks)]);
+    parallel_for_each(num_chunks + num_tiles, [&](int64_t n) {
+      n < num_chunks ? keys(chunks[static_cast<size_t>(n)]) : queries(n - num_chunks);
     });
   };
   for_each_unit([&](const KeyRange& keys) { plane.pack_keys(keys); },
-                [&](const KeyRange& queries) { plane.pack_queries(queries); });
+                [&](int64_t t) { plane.pack_queries(t); });
   for_each_unit(
       [&](const KeyRange& keys) {
-        for (const KeyRange& tile : tiles) plane.add(tile, keys, Wanted::kKeys);
+        for (int64_t t = 0; t < num_tiles; ++t) plane.add(t, keys, Wanted::kKeys);
         plane.store_keys(keys);
       },
-      [&](const KeyRange& queries) {
-        plane.add(queries, {0, chunks.back().end}, Wanted::kQueries);
-        plane.store_queries(queries);
+      [&](int64_t t) {
+        plane.add(t, {0, chunks.back().end}, Wanted::kQueries);
       });
 }
 
@@ -347,6 +364,7 @@ template <typename Products, typename T>
 void run_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   check_attention_problem(problem);
   const std::vector<KeyRange> tiles = query_tiles(problem);
+  const auto num_tiles = static_cast<int64_t>(tiles.size());
   const int64_t planes = problem.shape.batch * problem.shape.heads;
   // Planes of one head add to one bias, in the order of the batch.
   const int64_t in_a_row = args.grad_bias.data == nullptr ? 1 : problem.shape.batch;
@@ -355,16 +373,16 @@ void run_backward(const AttentionProblem& problem, const AttentionBackward<T>& a
   if (hand_out_whole_planes(rows, num_threads(), 7.0 / 5.0)) {
     parallel_for_each(rows, [&](int64_t row) {
       for (int64_t index = row; index < planes; index += rows) {
-        BackwardPlane<T, Products> plane(problem, args, index);
-        run_whole(plane, problem, tiles);
+        BackwardPlane<T, Products> plane(problem, args, tiles, index);
+        run_whole(plane, problem, num_tiles);
       }
     });
     return;
   }
   const std::vector<KeyRange> chunks = key_chunks(problem);
   for (int64_t index = 0; index < planes; ++index) {
-    BackwardPlane<T, Products> plane(problem, args, index);
-    run_split(plane, tiles, chunks);
+    BackwardPlane<T, Products> plane(problem, args, tiles, index);
+    run_split(plane, num_tiles, chunks);
   }
 }
 

@@ -20,7 +20,7 @@ namespace lra::kernels::LRA_ISA {
 struct PackedKeys {
   AlignedBuffer transposed_buffer, values_buffer;
   float* transposed = nullptr;  // [S / 16][words of E][16]
-  float* values = nullptr;      // [words of S][E padded]
+  float* values = nullptr;      // [words of S][E padded], and kSpareRows
   std::vector<uint16_t> lanes;
 };
 
@@ -41,11 +41,16 @@ inline ForwardScratch& forward_scratch() {
   return scratch;
 }
 
-inline void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane,
-                         PackedKeys& keys) {
-  const int64_t rows = round_up(problem.shape.key_length, kLanes);
-  keys.transposed = keys.transposed_buffer.reserve(rows * problem.shape.head_dim);
-  keys.values = keys.values_buffer.reserve(rows * round_up(problem.shape.head_dim, kLanes));
+template <typename Products>
+int64_t packed_keys(const AttentionProblem& problem) {
+  return round_up(problem.shape.key_length, kLanes) + Products::kSpareRows;
+}
+
+template <typename Products>
+void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane, PackedKeys& keys) {
+  const int64_t dim = problem.shape.head_dim, rows = packed_keys<Products>(problem);
+  keys.transposed = keys.transposed_buffer.reserve(rows * Products::words(dim));
+  keys.values = keys.values_buffer.reserve(rows / Products::kWordDepth * round_up(dim, kLanes));
   fill_key_lanes(problem, plane.batch, keys.lanes);
 }
 
@@ -55,7 +60,7 @@ void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
   Products::pack_transposed(key_rows(problem, args.k, plane), range, keys.transposed);
   const int64_t padded = round_up(problem.shape.head_dim, kLanes);
   Products::pack_down(key_rows(problem, args.v, plane), range,
-                      keys.values + Products::words(range.begin) * padded);
+                      keys.values + range.begin / Products::kWordDepth * padded);
 }
 
 // The running softmax of one row, and the factor for its sums so far.
@@ -74,9 +79,9 @@ inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vec
   return most;
 }
 
-// Replaces scores by weights 2^((score - max) scale), dropped ones by 0. If max is -infinity,
-// hidden lanes still become 0, and visible ones NaN.
-template <bool kDropout>
+// Replaces scores by weights 2^((score - max) scale), dropped ones by 0, as operands of the product
+// with the values. If max is -infinity, hidden lanes still become 0, and visible ones NaN.
+template <bool kDropout, typename Products>
 void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
                  float scale, RunningRow row) {
   const Floats scales = broadcast(scale);
@@ -88,8 +93,9 @@ void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int
     Floats weight = keep(lanes[v], exp2((score - shift) * scales));
     sum = sum + weight;
     if constexpr (kDropout) weight = keep(kept[v], weight);
-    store(scores + v * kLanes, weight);
+    Products::store_weight(scores, v, weight);
   }
+  Products::end_weights(scores, vectors);
   if (max != row.max) {
     const float factor = std::exp2((row.max - max) * scale);  // 0 for the first tile
     row.sum *= factor;
@@ -114,6 +120,7 @@ class ForwardTile {
         scratch_(forward_scratch()),
         dim_(problem.shape.head_dim),
         padded_(round_up(dim_, kLanes)),
+        row_words_(Products::row_words(dim_)),
         threshold_(dropout_threshold(problem.dropout_rate)) {}
 
   void run(KeyRange all_queries) {
@@ -130,8 +137,8 @@ class ForwardTile {
  private:
   void start(KeyRange queries) {
     const int64_t rows = queries.end - queries.begin;
-    queries_ = scratch_.queries.reserve(kQueryTile * padded_);
-    scores_ = scratch_.scores.reserve(kQueryTile * kScoreStride);
+    queries_ = scratch_.queries.reserve(kQueryTile * row_words_);
+    scores_ = scratch_.scores.reserve(Products::kScoreRows * kScoreStride);
     sums_ = scratch_.sums.reserve(kQueryTile * padded_);
     Products::pack_rows(query_rows(problem_, args_.q, plane_), queries, queries_);
     std::fill(sums_, sums_ + rows * padded_, 0.0f);
@@ -140,42 +147,50 @@ class ForwardTile {
   }
 
   void add(const ScoreTile& tile) {
+    ScoreTile part = tile;
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; i += Products::kScoreRows) {
+      part.queries = {i, std::min(i + Products::kScoreRows, tile.queries.end)};
+      add_rows(part, i - tile.queries.begin);
+    }
+  }
+
+  // `first` is where the rows begin in the tile of queries.
+  void add_rows(const ScoreTile& tile, int64_t first) {
     const int64_t rows = tile.queries.end - tile.queries.begin;
     const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
     const bool biased = args_.bias.data != nullptr;
     if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores_, kScoreStride);
-    Products::multiply(
+    products_.multiply(
         {rows, keys, words},
-        {queries_, padded_ / Products::kWordDepth, 1, keys_.transposed + tile.first_key() * words,
+        {queries_ + first * row_words_, row_words_, 1, keys_.transposed + tile.first_key() * words,
          kLanes, words * kLanes, scores_, kScoreStride},
         biased);
-    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
-      weigh_row(tile, i);
-      Products::finish_weights(scores_ + (i - tile.queries.begin) * kScoreStride, keys);
-    }
-    Products::multiply(
-        {rows, dim_, Products::words(keys)},
-        {scores_, kScoreStride, 1, keys_.values + Products::words(tile.first_key()) * padded_,
-         padded_, kLanes, sums_, padded_},
+    for (int64_t i = 0; i < rows; ++i) weigh_row(tile, i, first + i);
+    constexpr int64_t kWordDepth = Products::kWordDepth;
+    products_.multiply(
+        {rows, dim_, keys / kWordDepth},
+        {scores_, kScoreStride, 1, keys_.values + tile.first_key() / kWordDepth * padded_, padded_,
+         kLanes, sums_ + first * padded_, padded_},
         true);
   }
 
-  void weigh_row(const ScoreTile& tile, int64_t query) {
-    const int64_t row = query - tile.queries.begin;
+  // Row i of the tile, `row` of the tile of queries.
+  void weigh_row(const ScoreTile& tile, int64_t i, int64_t row) {
+    const int64_t query = tile.queries.begin + i;
     uint16_t own_lanes[kTileVectors];
     const uint16_t* lanes = lanes_of_query(problem_, plane_, tile, query, own_lanes);
     const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
                              padded_ / kLanes};
-    float* scores = scores_ + row * kScoreStride;
+    float* scores = scores_ + i * kScoreStride;
     if (problem_.scale < 0) negate_row(scores, tile.vectors);
     const auto scale = static_cast<float>(std::abs(problem_.scale) * std::numbers::log2e);
     if (threshold_ == 0) {
-      softmax_row<false>(scores, lanes, nullptr, tile.vectors, scale, running);
+      softmax_row<false, Products>(scores, lanes, nullptr, tile.vectors, scale, running);
       return;
     }
     uint16_t kept[kTileKeeps];
-    softmax_row<true>(scores, lanes, tile_keeps(problem_, plane_, tile, query, kept), tile.vectors,
-                      scale, running);
+    softmax_row<true, Products>(scores, lanes, tile_keeps(problem_, plane_, tile, query, kept),
+                                tile.vectors, scale, running);
   }
 
   void finish_row(int64_t query, KeyRange computed) {
@@ -201,7 +216,8 @@ class ForwardTile {
   const AttentionPlane& plane_;
   const PackedKeys& keys_;
   ForwardScratch& scratch_;
-  const int64_t dim_, padded_;
+  Products products_;
+  const int64_t dim_, padded_, row_words_;
   const uint32_t threshold_;
   float* queries_ = nullptr;
   float* scores_ = nullptr;
@@ -213,11 +229,11 @@ void run_forward(const AttentionProblem& problem, const AttentionForward<T>& arg
   check_attention_problem(problem);
   const std::vector<KeyRange> tiles = query_tiles(problem);
   const int64_t planes = problem.shape.batch * problem.shape.heads;
-  const int64_t num_vectors = round_up(problem.shape.key_length, kLanes) / kLanes;
+  const int64_t num_vectors = packed_keys<Products>(problem) / kLanes;
   const auto run_plane = [&](int64_t index) {
     const AttentionPlane plane = plane_of(problem, index);
     PackedKeys& keys = thread_keys();
-    reserve_keys(problem, plane, keys);
+    reserve_keys<Products>(problem, plane, keys);
     constexpr int64_t kVectorsAtOnce = 16;
     parallel_ranges(num_vectors, kVectorsAtOnce, [&](int64_t begin, int64_t end) {
       pack_keys<Products>(problem, args, plane, {begin * kLanes, end * kLanes}, keys);

@@ -37,10 +37,13 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // cache.
 inline constexpr int64_t kScoreStride = kKeyTile + kLanes;
 
-// A finished tile of scores as the left operand of the last three products of the backward pass:
-// `rows` with depth along the keys, `weights_down` and `grads_down` with depth along the queries.
-struct TileOperands {
-  float *rows, *weights_down, *grads_down;
+// A finished tile of the backward pass as operands of its last three products: the gradients of
+// scores with depth along the keys, `row_stride` apart, and both arrays with depth along the
+// queries, kScoreStride apart.
+struct FinishedTile {
+  float* rows = nullptr;
+  int64_t row_stride = 0;
+  float *weights_down = nullptr, *grads_down = nullptr;
 };
 
 // Rows of a [B, L, H, E] tensor are too far apart for the processor's prefetcher; without this,

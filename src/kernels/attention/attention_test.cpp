@@ -242,7 +242,21 @@ TEST_P(AttentionBf16, NeverUsesMaskedValues) {
   expect_same_results(dirty, clean, 0, 0);
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, LRA_VECTOR_ISAS, Isa::kAvx512Bf16);
+LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, LRA_VECTOR_ISAS, Isa::kAvx512Bf16,
+                                Isa::kAmx, Isa::kAmxEmulated);
+
+TEST(AttentionOnTiles, EmulationHasTheBitsOfTheProcessor) {
+  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  for (const CaseSettings& settings : all_cases()) {
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<Bf16> real(settings), emulated(settings);
+    for (auto* c : {&real, &emulated}) {
+      const KernelsVariable forced(c == &real ? "amx" : "amx_emulated");
+      run_chosen(*c);
+    }
+    expect_same_results(emulated, real, 0, 0);
+  }
+}
 
 TEST(Attention, DropsWeightsAtTheRequestedRate) {
   // Equal scores and values of one make an output the kept fraction divided by the keep rate.

@@ -11,7 +11,10 @@ namespace {
 
 template <typename T>
 FeatureParts<T> choose_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    const Isa isa = choose(Op::kFeatureAttentionBf16);
+    LRA_RETURN_TILES_CALL(isa, feature_parts<T>());
+  } else if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kFeatureAttention), feature_parts<T>());
   } else {
     return ref::feature_parts<T>();

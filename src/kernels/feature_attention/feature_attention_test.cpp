@@ -172,7 +172,24 @@ TEST_P(FeatureAttentionTest, LetsNaNThrough) {
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(FeatureAttentionTest, Isa::kRef, LRA_VECTOR_ISAS);
+std::vector<float> floats(const std::vector<Bf16>& x) { return {x.begin(), x.end()}; }
+
+TEST(FeatureAttentionOnTiles, EmulationHasTheBitsOfTheProcessor) {
+  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  for (const Shape& shape : kShapes) {
+    Case<Bf16> real(shape, FeatureMap::kElu, shape.length > 1), emulated = real;
+    for (auto* c : {&real, &emulated}) {
+      const KernelsVariable forced(c == &real ? "amx" : "amx_emulated");
+      c->run();
+    }
+    EXPECT_EQ(emulated.sums, real.sums);
+    EXPECT_EQ(floats(emulated.out), floats(real.out));
+    EXPECT_EQ(floats(emulated.grad_qkv), floats(real.grad_qkv));
+  }
+}
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(FeatureAttentionTest, Isa::kRef, LRA_VECTOR_ISAS, Isa::kAmx,
+                                Isa::kAmxEmulated);
 
 }  // namespace
 }  // namespace lra::kernels

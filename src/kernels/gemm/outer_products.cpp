@@ -13,8 +13,8 @@ void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixCol
   LRA_CHECK_LE(a.columns, kOuterRows);
   LRA_CHECK_LE(b.columns, kOuterColumns);
   if constexpr (std::is_same_v<T, Bf16>) {
-    LRA_RETURN_PAIRS_CALL(choose(Op::kOuterProductsBf16),
-                          sum_outer_products(rows, a, b, c, c_stride));
+    const Isa isa = choose(Op::kOuterProductsBf16);
+    LRA_RETURN_PAIRS_CALL(isa, sum_outer_products(rows, a, b, c, c_stride));
   } else if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kOuterProducts), sum_outer_products(rows, a, b, c, c_stride));
   } else {

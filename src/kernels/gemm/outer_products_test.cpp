@@ -59,6 +59,8 @@ const std::vector<std::tuple<int64_t, int64_t, int64_t>> kSizes = {
     {0, 3, 5},    {1, 1, 1},     {2, 17, 16},   {3, 256, 288},
     {127, 6, 64}, {129, 10, 33}, {513, 95, 80}, {1300, 33, 250}};
 
+constexpr Isa kIsas[] = {LRA_VECTOR_ISAS, Isa::kAvx512Bf16, Isa::kAmx, Isa::kAmxEmulated};
+
 template <typename T>
 class OuterProducts : public testing::Test {};
 using Types = testing::Types<float, Bf16>;
@@ -69,7 +71,7 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
     const Case<TypeParam> c(rows, m, n);
     c.expect_close(c.run(ref::sum_outer_products<TypeParam>));
     c.expect_close(c.run(sum_outer_products<TypeParam>));
-    for (const Isa isa : {LRA_VECTOR_ISAS}) {
+    for (const Isa isa : kIsas) {
       if (!isa_available(isa)) continue;
       const KernelsVariable forced(isa_name(isa));
       c.expect_close(c.run(sum_outer_products<TypeParam>));
@@ -77,20 +79,36 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
   }
 }
 
+TEST(OuterProductsOnTiles, EmulationHasTheBitsOfTheProcessor) {
+  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  const auto run_with = [](const Case<Bf16>& c, const char* kernels) {
+    const KernelsVariable forced(kernels);
+    return c.run(sum_outer_products<Bf16>);
+  };
+  for (const auto& [rows, m, n] : kSizes) {
+    const Case<Bf16> c(rows, m, n);
+    EXPECT_EQ(run_with(c, "amx_emulated"), run_with(c, "amx"));
+  }
+}
+
 // This property lets a gradient be cut among threads.
 TYPED_TEST(OuterProducts, GiveAnElementTheSameBitsInEveryBlock) {
   const Case<TypeParam> c(700, 90, 100);
-  const auto whole = c.run(sum_outer_products<TypeParam>);
-  for (const int64_t first : {0, 1, 47, 89}) {
-    MatrixColumns<TypeParam> a = c.view_a(), b = c.view_b();
-    a.data += first;
-    a.columns = 1;
-    b.data += first;
-    b.columns -= first;
-    std::vector<float> row(100);
-    sum_outer_products(c.rows, a, b, row.data(), 100);
-    for (int64_t j = 0; j < b.columns; ++j) {
-      ASSERT_EQ(row[static_cast<size_t>(j)], whole[static_cast<size_t>(first * 101 + first + j)]);
+  for (const Isa isa : kIsas) {
+    if (!isa_available(isa)) continue;
+    const KernelsVariable forced(isa_name(isa));
+    const auto whole = c.run(sum_outer_products<TypeParam>);
+    for (const int64_t first : {0, 1, 47, 89}) {
+      MatrixColumns<TypeParam> a = c.view_a(), b = c.view_b();
+      a.data += first;
+      a.columns = 1;
+      b.data += first;
+      b.columns -= first;
+      std::vector<float> row(100);
+      sum_outer_products(c.rows, a, b, row.data(), 100);
+      for (int64_t j = 0; j < b.columns; ++j) {
+        ASSERT_EQ(row[static_cast<size_t>(j)], whole[static_cast<size_t>(first * 101 + first + j)]);
+      }
     }
   }
 }

@@ -14,14 +14,6 @@ namespace lra::kernels {
 // kernels/gemm/gemm.h with A and B in words; `depth` counts words.
 namespace avx512_bf16 {
 void gemm_pairs(const GemmSize& size, const GemmOperands& operands, bool accumulate);
-
-// `count` floats, a multiple of 16, rounded to bfloat16, neighbors sharing a word: [count / 2].
-// May be done in place.
-void narrow_row(const float* row, int64_t count, float* words);
-
-// The floats of two rows rounded to bfloat16, first[n] and second[n] sharing a word: [count]. No
-// second row: zeros. May be done in place of either row.
-void pair_rows(const float* first, const float* second, int64_t count, float* words);
-}  // namespace avx512_bf16
+}
 
 }  // namespace lra::kernels

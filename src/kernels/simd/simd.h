@@ -16,6 +16,7 @@
 //   multiply_wide(x, m, high, low): all 64 bits of the product of each word
 //   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 only AVX-512 gives no 0
 //   narrow(x)        words below 2^16 as half words
+//   join(low, high)  thirty-two half words in their order
 #pragma once
 
 #include <algorithm>

@@ -134,6 +134,7 @@ inline Words widen(HalfWords x) {
   return {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.bits)),
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.bits, 1))};
 }
+inline Words join(HalfWords low, HalfWords high) { return {low.bits, high.bits}; }
 // Narrows words below 2^16.
 inline HalfWords narrow(Words x) {
   return {_mm256_permute4x64_epi64(_mm256_packus_epi32(x.low, x.high), 0xD8)};

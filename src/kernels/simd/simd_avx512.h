@@ -89,6 +89,9 @@ inline void store_half_words(void* to, Lanes lanes, HalfWords x) {
 }
 inline Words widen(HalfWords x) { return _mm512_cvtepu16_epi32(x.bits); }
 inline HalfWords narrow(Words x) { return {_mm512_cvtepi32_epi16(x)}; }
+inline Words join(HalfWords low, HalfWords high) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low.bits), high.bits, 1);
+}
 
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 inline Floats multiply_subtract(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }

@@ -185,6 +185,10 @@ inline HalfWords narrow(Words x) {
   return {vcombine_u16(vmovn_u32(x.of[0]), vmovn_u32(x.of[1])),
           vcombine_u16(vmovn_u32(x.of[2]), vmovn_u32(x.of[3]))};
 }
+inline Words join(HalfWords low, HalfWords high) {
+  return {{vreinterpretq_u32_u16(low.low), vreinterpretq_u32_u16(low.high),
+           vreinterpretq_u32_u16(high.low), vreinterpretq_u32_u16(high.high)}};
+}
 
 inline Floats operator+(Floats a, Floats b) {
   return floats([&](int n) { return vaddq_f32(a.of[n], b.of[n]); });
