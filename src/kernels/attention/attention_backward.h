@@ -146,9 +146,9 @@ class BackwardPlane {
     const int64_t count = all_queries.end - all_queries.begin;
     std::fill_n(grad_q, count * padded_, 0.0f);
     KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
-    // Whole steps from the beginning of the tile.
-    queries.begin -= (queries.begin - all_queries.begin) % Products::kQueryStep;
     if (queries.begin < queries.end) {
+      // Whole steps from the beginning of the tile.
+      queries.begin -= (queries.begin - all_queries.begin) % Products::kQueryStep;
       float* scores = scratch.scores.reserve(Products::kScoreRows * kScoreStride);
       float* grads = scratch.grad_scores.reserve(Products::kScoreRows * kScoreStride);
       const FinishedTile finished = reserve_finished<Products>(scratch, scores, grads);
@@ -230,18 +230,13 @@ class BackwardPlane {
   // Rows of `tile`, the first of which is row `first` of the finished tile.
   void differentiate(const ScoreTile& tile, const ScoreRows& rows, const FinishedTile& finished,
                      int64_t first) const {
-    static constexpr uint16_t kNoLanes[kTileVectors] = {};
     const SlopeScales scales(static_cast<float>(problem_.scale),
                              dropout_scale(problem_.dropout_rate));
     uint16_t own_lanes[kWordDepth][kTileVectors], kept[kWordDepth][kTileKeeps];
     for (int64_t i = tile.queries.begin; i < tile.queries.end; i += kWordDepth) {
       RowStep steps[kWordDepth];
       for (int64_t n = 0; n < kWordDepth; ++n) {
-        if (i + n < tile.queries.end) {
-          steps[n] = step_of(tile, i + n, own_lanes[n], kept[n]);
-        } else {
-          steps[n] = {.lanes = kNoLanes, .kept = kNoLanes};
-        }
+        steps[n] = step_of(tile, i + n, own_lanes[n], kept[n]);
       }
       const int64_t row = i - tile.queries.begin;
       const ScoreRows these{rows.scores + row * kScoreStride, rows.grads + row * kScoreStride,
@@ -255,6 +250,9 @@ class BackwardPlane {
 
   RowStep step_of(const ScoreTile& tile, int64_t query, uint16_t (&own_lanes)[kTileVectors],
                   uint16_t (&kept)[kTileKeeps]) const {
+    static constexpr uint16_t kNoLanes[kTileVectors] = {};
+    // A query without weights has no lanes: its zeros times an infinite key would be NaN.
+    if (query >= tile.queries.end || data_.one_over_sum[query] == 0) return {kNoLanes, kNoLanes};
     return {lanes_of_query(problem_, plane_, tile, query, own_lanes),
             threshold_ == 0 ? nullptr : tile_keeps(problem_, plane_, tile, query, kept),
             data_.shift[query], data_.one_over_sum[query], data_.mean[query]};

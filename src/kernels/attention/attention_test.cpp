@@ -242,6 +242,21 @@ TEST_P(AttentionBf16, NeverUsesMaskedValues) {
   expect_same_results(dirty, clean, 0, 0);
 }
 
+TEST_P(AttentionBf16, MaskedQueriesNeverMeetInfiniteKeys) {
+  for (const int64_t queries : {1, 9, 40}) {
+    CaseSettings settings = settings_of(2, 1, queries, 20, 7);
+    settings.query_mask = true;
+    AttentionCase<Bf16> c(settings);
+    std::fill(c.query_mask.begin(), c.query_mask.end(), uint8_t{0});
+    for (size_t i = 0; i < c.k.size(); i += 7)
+      c.k[i] = Bf16(-std::numeric_limits<float>::infinity());
+    run_chosen(c);
+    for (const auto* grads : {&c.grad_q, &c.grad_k, &c.grad_v}) {
+      EXPECT_EQ(floats(*grads), std::vector<float>(grads->size(), 0.0f)) << queries << " queries";
+    }
+  }
+}
+
 LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, LRA_VECTOR_ISAS, Isa::kAvx512Bf16,
                                 Isa::kAmx, Isa::kAmxEmulated);
 
