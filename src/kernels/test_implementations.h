@@ -32,17 +32,26 @@ class KernelsVariable {
   std::string before_;
 };
 
+// Why no test runs this implementation now; empty if tests do. The processor's tiles have to be
+// asked for by LRA_KERNELS=amx, as in use (choice.cpp).
+inline std::string why_untested(Isa isa) {
+  const std::string name = isa_name(isa);
+  if (!isa_available(isa)) return "this processor has no " + name;
+  const char* asked = std::getenv("LRA_KERNELS");
+  if (isa == Isa::kAmx && (asked == nullptr || asked != name)) return "LRA_KERNELS=amx runs it";
+  return "";
+}
+
 // Runs a test with each of the implementations that LRA_INSTANTIATE_IMPLEMENTATIONS names, where
 // the processor has it.
 class ImplementationTest : public testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
-    if (!isa_available(GetParam())) {
-      GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
-    }
+    if (!why_untested_.empty()) GTEST_SKIP() << why_untested_;
   }
 
  private:
+  const std::string why_untested_ = why_untested(GetParam());  // before LRA_KERNELS is forced
   const KernelsVariable forced_{isa_name(GetParam())};
 };
 

@@ -261,7 +261,7 @@ LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, LRA_VECTOR_ISAS, Isa::
                                 Isa::kAmx, Isa::kAmxEmulated);
 
 TEST(AttentionOnTiles, EmulationHasTheBitsOfTheProcessor) {
-  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  if (const std::string why = why_untested(Isa::kAmx); !why.empty()) GTEST_SKIP() << why;
   for (const CaseSettings& settings : all_cases()) {
     SCOPED_TRACE(settings.describe());
     AttentionCase<Bf16> real(settings), emulated(settings);

@@ -175,7 +175,7 @@ TEST_P(FeatureAttentionTest, LetsNaNThrough) {
 std::vector<float> floats(const std::vector<Bf16>& x) { return {x.begin(), x.end()}; }
 
 TEST(FeatureAttentionOnTiles, EmulationHasTheBitsOfTheProcessor) {
-  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  if (const std::string why = why_untested(Isa::kAmx); !why.empty()) GTEST_SKIP() << why;
   for (const Shape& shape : kShapes) {
     Case<Bf16> real(shape, FeatureMap::kElu, shape.length > 1), emulated = real;
     for (auto* c : {&real, &emulated}) {

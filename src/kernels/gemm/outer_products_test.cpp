@@ -80,7 +80,7 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
 }
 
 TEST(OuterProductsOnTiles, EmulationHasTheBitsOfTheProcessor) {
-  if (!isa_available(Isa::kAmx)) GTEST_SKIP() << "this processor has no amx";
+  if (const std::string why = why_untested(Isa::kAmx); !why.empty()) GTEST_SKIP() << why;
   const auto run_with = [](const Case<Bf16>& c, const char* kernels) {
     const KernelsVariable forced(kernels);
     return c.run(sum_outer_products<Bf16>);
