@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "data/first_seen.h"
 
 namespace lra::checks {
 namespace {
@@ -21,7 +20,12 @@ Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers) {
   return hash_of(sequences);
 }
 
-// One hash per example.
+}  // namespace
+
+Hash128 hash_of(std::span<const Hash128> sequences) {
+  return sequences.size() == 1 ? sequences[0] : hash128(std::as_bytes(sequences));
+}
+
 std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
   std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
@@ -30,28 +34,6 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
     }
   });
   return hashes;
-}
-
-}  // namespace
-
-Hash128 hash_of(std::span<const Hash128> sequences) {
-  return sequences.size() == 1 ? sequences[0] : hash128(std::as_bytes(sequences));
-}
-
-EqualExamples equal_examples(const Dataset& dataset) {
-  EqualExamples equal;
-  FirstSeen seen;
-  for (const char* name : {"train", "val", "test"}) {
-    if (!dataset.has(name)) continue;
-    const auto begin = static_cast<int64_t>(equal.first.size());
-    const int64_t num_towers = dataset.manifest().num_towers;
-    for (const Hash128& hash : example_hashes(dataset.split(name), num_towers)) {
-      const auto number = static_cast<int64_t>(equal.first.size());
-      equal.first.push_back(seen.add(hash, number).value_or(number));
-    }
-    equal.splits.push_back({name, begin, static_cast<int64_t>(equal.first.size())});
-  }
-  return equal;
 }
 
 int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {

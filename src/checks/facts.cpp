@@ -4,6 +4,7 @@
 
 #include "base/text_format.h"
 #include "checks/equal_examples.h"
+#include "data/first_seen.h"
 
 namespace lra::checks {
 namespace {
@@ -24,7 +25,7 @@ std::vector<int64_t> label_counts(const Split& split, int64_t num_classes) {
 }
 
 Fact length_fact(const std::string& name, const Split& split, int64_t num_towers,
-                 const LengthBounds& bounds) {
+                 const ExpectedData& bounds) {
   Fact fact{.name = "length of " + name, .value = "", .ok = true, .detail = ""};
   int64_t low = INT64_MAX, high = 0, sum = 0;
   std::map<int64_t, int64_t> histogram;  // by bin
@@ -35,11 +36,11 @@ Fact length_fact(const std::string& name, const Split& split, int64_t num_towers
       high = std::max(high, length);
       sum += length;
       ++histogram[length / bounds.bin];
-      if (fact.ok && (length < bounds.least || length > bounds.most)) {
+      if (fact.ok && (length < bounds.shortest || length > bounds.longest)) {
         fact.ok = false;
         fact.detail = example_name(name, i) + " has " + std::to_string(length) +
-                      " tokens, outside " + std::to_string(bounds.least) + " to " +
-                      std::to_string(bounds.most);
+                      " tokens, outside " + std::to_string(bounds.shortest) + " to " +
+                      std::to_string(bounds.longest);
       }
     }
   }
@@ -57,10 +58,8 @@ Fact length_fact(const std::string& name, const Split& split, int64_t num_towers
   return fact;
 }
 
-}  // namespace
-
-void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
-                    const std::map<std::string, int64_t>& published, std::vector<Fact>& facts) {
+void add_size_facts(const Dataset& dataset, const ExpectedData& data, std::vector<Fact>& facts) {
+  const auto &expected = data.sizes, &published = data.published;
   const bool is_imported = dataset.manifest().source != "generated";
   for (const char* name : kSplits) {
     const auto wanted = expected.find(name);
@@ -84,8 +83,10 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
   }
 }
 
-void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts,
-                     const std::vector<std::string>& names) {
+void add_label_facts(const Dataset& dataset, const ExpectedData& expected,
+                     std::vector<Fact>& facts) {
+  const int64_t num_classes = expected.num_classes;
+  const std::vector<std::string>& names = expected.label_names;
   for (const char* name : kSplits) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
@@ -108,34 +109,31 @@ void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fa
   }
 }
 
-void add_length_facts(const Dataset& dataset, const LengthBounds& bounds,
-                      std::vector<Fact>& facts) {
-  for (const char* name : kSplits) {
-    if (!dataset.has(name)) continue;
-    facts.push_back(length_fact(name, dataset.split(name), dataset.manifest().num_towers, bounds));
-  }
-}
-
 void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts) {
-  const EqualExamples equal = equal_examples(dataset);
+  FirstSeen seen;
+  std::vector<std::pair<std::string, int64_t>> begins;  // of the splits, in one numbering
   const auto name_of = [&](int64_t number) {
-    const auto split = std::ranges::find_if(
-        equal.splits, [&](const EqualExamples::Range& range) { return number < range.end; });
-    return example_name(split->name, number - split->begin);
+    size_t s = begins.size() - 1;
+    while (number < begins[s].second) --s;
+    return example_name(begins[s].first, number - begins[s].second);
   };
   Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
-  int64_t num_across = 0;
-  for (const auto& [name, begin, end] : equal.splits) {
+  int64_t number = 0, num_across = 0;
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    begins.emplace_back(name, number);
     Fact within{
         .name = std::string("duplicates within ") + name, .value = "", .ok = true, .detail = ""};
     int64_t num_within = 0;
-    for (int64_t number = begin; number < end; ++number) {
-      const int64_t earlier = equal.first[static_cast<size_t>(number)];
-      if (earlier == number) continue;
-      const bool is_within = earlier >= begin;
-      ++(is_within ? num_within : num_across);
+    for (const Hash128& hash : example_hashes(dataset.split(name), dataset.manifest().num_towers)) {
+      const int64_t earlier = seen.add(hash, number).value_or(number);
+      const bool is_within = earlier >= begins.back().second;
       Fact& fact = is_within ? within : across;
-      if (fact.detail.empty()) fact.detail = name_of(number) + " equals " + name_of(earlier);
+      if (earlier != number) {
+        ++(is_within ? num_within : num_across);
+        if (fact.detail.empty()) fact.detail = name_of(number) + " equals " + name_of(earlier);
+      }
+      ++number;
     }
     within.value = thousands(num_within);
     within.ok = num_within == 0 || !forbidden;
@@ -144,6 +142,21 @@ void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fac
   across.value = thousands(num_across);
   across.ok = num_across == 0 || !forbidden;
   facts.push_back(std::move(across));
+}
+
+}  // namespace
+
+std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& expected) {
+  std::vector<Fact> facts;
+  add_size_facts(dataset, expected, facts);
+  add_label_facts(dataset, expected, facts);
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    facts.push_back(
+        length_fact(name, dataset.split(name), dataset.manifest().num_towers, expected));
+  }
+  add_duplicate_facts(dataset, expected.forbids_duplicates, facts);
+  return facts;
 }
 
 int32_t most_frequent_label(const Split& train, int64_t num_classes) {

@@ -18,26 +18,28 @@ struct Fact {
   std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
 };
 
-// "examples of train: 25,000"; not ok when `expected` names another count for the split. Imported
-// data may differ from the `published` count, which `detail` then names: it may be a user's own.
-void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
-                    const std::map<std::string, int64_t>& published, std::vector<Fact>& facts);
-
-// Share of each label per split, by its name in `names` if there are any; not ok when a label is
-// num_classes or more, with the first one.
-void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts,
-                     const std::vector<std::string>& names = {});
-
-// Range, mean, and a histogram of the sequence lengths per split ("0-499: 12, 500-999: 30").
-// Not ok when a length is outside least..most, with the first one.
-struct LengthBounds {
-  int64_t least = 0, most = INT64_MAX, bin = 250;
+// The data that a task expects. A count or label that is not as expected is a fact that is not ok,
+// with the first example of it.
+struct ExpectedData {
+  // Examples by split. Imported data may have other counts than `sizes` where that is what was
+  // published: it may be a user's own.
+  std::map<std::string, int64_t> sizes = {}, published = {};
+  int64_t num_classes = 0;
+  std::vector<std::string> label_names = {};
+  // Of a sequence; the histogram has bins of this many tokens.
+  int64_t shortest = 0, longest = INT64_MAX, bin = 250;
+  bool forbids_duplicates = false;
 };
-void add_length_facts(const Dataset& dataset, const LengthBounds& bounds, std::vector<Fact>& facts);
 
-// Examples whose stored tokens equal those of an earlier one, within each split and across splits.
-// Not ok if there is one and `forbidden`; the first pair is named.
-void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts);
+// Of each split: the number of examples, the share of each label, the range, mean and histogram of
+// lengths ("0-499: 12, 500-999: 30"), and the examples whose stored tokens equal an earlier one's.
+std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& expected);
+
+// The sizes of a task's configuration.
+template <typename Config>
+std::map<std::string, int64_t> sizes_of(const Config& config) {
+  return {{"train", config.num_train}, {"val", config.num_val}, {"test", config.num_test}};
+}
 
 // The smallest one of a tie.
 int32_t most_frequent_label(const Split& train, int64_t num_classes);

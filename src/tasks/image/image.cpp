@@ -176,18 +176,12 @@ void ImageTask::export_official(const Dataset& dataset, const std::string&) cons
 }
 
 std::vector<checks::Fact> ImageTask::check(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts;
-  const auto sizes = [](const ImageConfig& c) {
-    return std::map<std::string, int64_t>{
-        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
-  };
-  checks::add_size_facts(dataset, sizes(config_), sizes({}), facts);
-  checks::add_label_facts(dataset, kCifarClasses, facts);
-  checks::add_length_facts(
-      dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels}, facts);
-  // The official images hold a few: a property of them, no damage.
-  checks::add_duplicate_facts(dataset, false, facts);
-  return facts;
+  return checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
+                                          .published = checks::sizes_of(ImageConfig{}),
+                                          .num_classes = kCifarClasses,
+                                          .shortest = kCifarPixels,
+                                          .longest = kCifarPixels,
+                                          .bin = kCifarPixels});
 }
 
 // Two columns a pixel, since a terminal's cells are about twice as high as wide. Ten shades without

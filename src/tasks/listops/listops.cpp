@@ -335,20 +335,16 @@ checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string&
 
 std::vector<checks::Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
-  std::vector<checks::Fact> facts;
-  const auto sizes = [](const ListOpsConfig& c) {
-    return std::map<std::string, int64_t>{
-        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
-  };
-  checks::add_size_facts(dataset, sizes(expected), sizes({}), facts);
+  std::vector<checks::Fact> facts =
+      checks::standard_facts(dataset, {.sizes = checks::sizes_of(expected),
+                                       .published = checks::sizes_of(ListOpsConfig{}),
+                                       .num_classes = kNumListOpsClasses,
+                                       .shortest = expected.min_length + 1,
+                                       .longest = expected.max_length - 1,
+                                       .forbids_duplicates = true});
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
   }
-  checks::add_label_facts(dataset, kNumListOpsClasses, facts);
-  checks::add_length_facts(
-      dataset, {.least = expected.min_length + 1, .most = expected.max_length - 1, .bin = 250},
-      facts);
-  checks::add_duplicate_facts(dataset, true, facts);
   return facts;
 }
 

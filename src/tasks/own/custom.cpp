@@ -266,17 +266,14 @@ std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
 
 std::vector<checks::Fact> CustomTask::check(const Dataset& dataset) const {
   std::vector<checks::Fact> facts = reading(dataset);
-  const std::map<std::string, int64_t> sizes = {
-      {"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}};
-  checks::add_size_facts(dataset, sizes, {}, facts);
-  checks::add_label_facts(dataset, config_.classes, facts, label_names(dataset));
-  checks::add_length_facts(dataset,
-                           {.least = config_.shortest,
-                            .most = config_.longest,
-                            .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)},
-                           facts);
-  // Data may hold some: whether they are a mistake its user knows.
-  checks::add_duplicate_facts(dataset, false, facts);
+  const auto standard =
+      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
+                                       .num_classes = config_.classes,
+                                       .label_names = label_names(dataset),
+                                       .shortest = config_.shortest,
+                                       .longest = config_.longest,
+                                       .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)});
+  facts.insert(facts.end(), standard.begin(), standard.end());
   return facts;
 }
 

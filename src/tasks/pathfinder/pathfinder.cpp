@@ -346,13 +346,14 @@ std::vector<checks::Fact> PathfinderTask::check(const Dataset& dataset) const {
         {"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}};
   };
   const bool is_generated = dataset.manifest().source == "generated";
-  std::vector<checks::Fact> facts;
-  checks::add_size_facts(dataset, sizes(config_.num_images), sizes(PathfinderConfig{}.num_images),
-                         facts);
-  checks::add_label_facts(dataset, kPathfinderClasses, facts);
-  checks::add_length_facts(
-      dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()}, facts);
-  checks::add_duplicate_facts(dataset, is_generated, facts);
+  std::vector<checks::Fact> facts =
+      checks::standard_facts(dataset, {.sizes = sizes(config_.num_images),
+                                       .published = sizes(PathfinderConfig{}.num_images),
+                                       .num_classes = kPathfinderClasses,
+                                       .shortest = num_pixels(),
+                                       .longest = num_pixels(),
+                                       .bin = num_pixels(),
+                                       .forbids_duplicates = is_generated});
   facts.push_back(skipped_images_fact(dataset.manifest()));
   facts.push_back({.name = "metadata lines",
                    .value = std::to_string(pathfinder_records(dataset).size()),
