@@ -8,16 +8,15 @@
 #include "tasks/image/image.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iterator>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/rng.h"
 #include "checks/facts.h"
+#include "checks/nearest_mean.h"
 #include "checks/place_baseline.h"
 #include "checks/published_data.h"
 #include "data/files.h"
@@ -199,62 +198,6 @@ std::string ImageTask::render(const Split& split, int64_t example) const {
   return text;
 }
 
-using MeanImage = std::array<float, kCifarPixels>;
-
-std::vector<MeanImage> class_means(const Split& train) {
-  std::vector<MeanImage> means(kCifarClasses);
-  std::array<int64_t, kCifarClasses> counts{};
-  std::vector<std::array<int64_t, kCifarPixels>> sums(kCifarClasses);
-  for (int64_t i = 0; i < train.size(); ++i) {
-    const auto label = static_cast<size_t>(train.label(i));
-    const std::span<const uint8_t> pixels = train.stored_bytes(i);
-    ++counts.at(label);
-    for (size_t p = 0; p < pixels.size(); ++p) sums[label][p] += pixels[p];
-  }
-  for (size_t label = 0; label < means.size(); ++label) {
-    for (size_t p = 0; p < kCifarPixels; ++p) {
-      means[label][p] =
-          static_cast<float>(static_cast<double>(sums[label][p]) /
-                             static_cast<double>(std::max<int64_t>(1, counts[label])));
-    }
-  }
-  return means;
-}
-
-float squared_distance(std::span<const uint8_t> pixels, const MeanImage& mean) {
-  // Eight partial sums: a single one would wait four cycles for each addition.
-  std::array<float, 8> sums{};
-  for (size_t p = 0; p < kCifarPixels; p += 8) {
-    for (size_t k = 0; k < 8; ++k) {
-      const float difference = static_cast<float>(pixels[p + k]) - mean[p + k];
-      sums[k] += difference * difference;
-    }
-  }
-  float total = 0;
-  for (const float sum : sums) total += sum;
-  return total;
-}
-
-// The class whose mean training image is nearest.
-checks::Baseline nearest_mean_baseline(const Split& train, const Split& test) {
-  const std::vector<MeanImage> means = class_means(train);
-  std::vector<uint8_t> right(static_cast<size_t>(test.size()));
-  parallel_ranges(test.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::array<float, kCifarClasses> distances{};
-      for (size_t label = 0; label < means.size(); ++label) {
-        distances[label] = squared_distance(test.stored_bytes(i), means[label]);
-      }
-      const auto nearest = std::min_element(distances.begin(), distances.end());
-      right[static_cast<size_t>(i)] = nearest - distances.begin() == test.label(i);
-    }
-  });
-  const auto num_right = std::count(right.begin(), right.end(), 1);
-  return {.name = "nearest class mean",
-          .accuracy = static_cast<double>(num_right) /
-                      static_cast<double>(std::max<int64_t>(1, test.size()))};
-}
-
 checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
   checks::DataFacts facts = Task::data_facts(dataset);
   facts.published = kImagePublished;
@@ -264,7 +207,12 @@ checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
 
 std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  return {checks::majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test),
+  const auto pixels = [](const Split& split, int64_t example, std::span<float> to) {
+    std::ranges::copy(split.stored_bytes(example), to.begin());
+  };
+  return {checks::majority_baseline(train, test, kCifarClasses),
+          checks::nearest_mean_baseline(train, test, kCifarClasses,
+                                        {.size = kCifarPixels, .read = pixels}),
           checks::place_baseline(train, test, kCifarClasses)};
 }
 
