@@ -590,7 +590,7 @@ TEST_F(CheckTableTest, AcceptedWarningsMarkNothing) {
   EXPECT_FALSE(marks_results(findings[0]));
   EXPECT_THAT(text_of(findings[0]), HasSubstr("accepted: copies: 12 of the 120 examples of test"));
   EXPECT_THAT(error_of([&] { accept({"copys"}, findings); }),
-              HasSubstr("no warning is named 'copys'; expected one of 'copies', "));
+              HasSubstr("no warning is named 'copys'; did you mean 'copies'?"));
   EXPECT_THAT(error_of([&] { accept({"remarks"}, findings); }), HasSubstr("no warning is named"));
 }
 
