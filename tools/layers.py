@@ -38,7 +38,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 8050,
     "data checks tasks": 14900,
-    "kernels ops": 20700,
+    "kernels ops": 21600,
     "layers mixers models": 5550,
     "training": 7350,
     "analysis python": 2300,
