@@ -636,7 +636,13 @@ class Layouts(Folder):
         small = io.BytesIO()
         Image.fromarray(pixels[:2]).save(small, "PNG")
         self.write("classes/b/1.png", small.getvalue())
-        self.assertIn("2 x 4 pixels; 3 x 4, as the first one", self.refusal(self.path / "classes"))
+        self.assertIn("classes/b/1.png; is a picture of 2 x 4 pixels; 3 x 4, as the first one",
+                      self.refusal(self.path / "classes"))
+        webp = io.BytesIO()
+        Image.fromarray(np.stack([pixels] * 3, 2)).save(webp, "WEBP", lossless=True)
+        for label in ("a", "b"):  # begins with RIFF, as recordings do
+            self.write(f"webp/{label}/0.webp", webp.getvalue())
+        self.assertEqual(self.read(self.path / "webp").done["channels"], 3)
         parquet.write_table(
             pa.table({"image": [{"bytes": b"\x89PNG", "path": None}], "label": [0]}),
             self.path / "b.parquet",
@@ -657,6 +663,15 @@ class Layouts(Folder):
             return
         found = self.read(self.path)
         self.assertEqual(found.of("")[1], ("a", [0, 0.5, -0.5, 0, 0.5, -0.5]))
+        soundfile.write(self.path / "b/2.wav", np.array([0.5, 0.25]), 8000, endian="BIG")
+        self.assertEqual(self.read(self.path).of("")[-1], ("b", [0.5, 0.25]))
+
+    def test_a_table_in_two_formats(self):
+        self.write("D/D_TRAIN.ts", "")
+        self.write("D/D_TRAIN.arff", "")
+        said = self.refusal(self.path / "D")
+        self.assertIn("D_TRAIN.ts; holds the same as 'D_TRAIN.arff', by its name", said)
+        self.assertIn("name the files of one format", said)
 
     def test_series_of_the_archives(self):
         header = "#comment\n@problemName D\n@univariate true\n@classLabel true 1 2\n@data\n"

@@ -182,6 +182,20 @@ def _is_description(path: str) -> bool:
     return name.endswith((".md", ".py", ".lock")) or name.startswith(_DESCRIPTIONS)
 
 
+def _refuse_other_formats(paths: list[str]) -> None:
+    """Refuses one table that a folder holds in several formats: its rows would count twice."""
+    of_stem: dict[str, str] = {}
+    for path in paths:
+        stem = os.path.splitext(_bare(path))[0]
+        if (other := of_stem.setdefault(stem, path)) != path:
+            raise ReadError(
+                path,
+                f"holds the same as {os.path.basename(other)!r}, by its name",
+                "a table in one format",
+                "name the files of one format",
+            )
+
+
 class _Finder:
     """The files below the paths of an import, with the splits that their folders name."""
 
@@ -207,6 +221,7 @@ class _Finder:
         folders = [path for path in entries if os.path.isdir(path)]
         found = [path for path in files if _is_table(path) and not _is_description(path)]
         if found:
+            _refuse_other_formats(found)
             self.files.extend((path, split) for path in found)
             self._ignore(entries, found)
             return
@@ -277,7 +292,7 @@ class _Finder:
 
 
 def _class_batches(
-    folder: str, ignored: list[tuple[str, str]], read: list[str]
+    source: Source, ignored: list[tuple[str, str]], read: list[str]
 ) -> Iterator[pa.RecordBatch]:
     """The files in a folder for each class: texts, or encoded pictures and recordings."""
     contents: list[bytes] = []
@@ -290,7 +305,7 @@ def _class_batches(
             [pa.array(contents, kind), pa.array(labels)], ["content", "label"]
         )
 
-    for label in sorted(path for path in _entries(folder) if os.path.isdir(path)):
+    for label in sorted(path for path in _entries(source.path) if os.path.isdir(path)):
         for path in _entries(label):
             lower = path.lower()
             if not lower.endswith((".txt", *PICTURES, *RECORDINGS)):
@@ -313,6 +328,7 @@ def _class_batches(
                 content = content.removeprefix(b"\xef\xbb\xbf")
             contents.append(content)
             labels.append(os.path.basename(label))
+            source.row_files.append(path)
             read.append(path)
             size += len(content)
             if size >= tables.BLOCK:
@@ -363,6 +379,6 @@ def find_sources(
             label="label",
             label_why="names of the folders",
         )
-        source.batches = partial(_class_batches, folder, finder.ignored, files)
+        source.batches = partial(_class_batches, source, finder.ignored, files)
         sources.append(source)
     return sources, finder.ignored, files

@@ -12,7 +12,15 @@ from .tables import message_of
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 RECORDINGS = (".wav", ".flac", ".ogg", ".mp3")
-_SOUND_MARKS = (b"RIFF", b"fLaC", b"OggS", b"ID3", b"\xff\xfb")
+_RECORDING_MARKS = (
+    *(b"RIFF", b"RIFX", b"RF64", b"fLaC", b"OggS"),
+    *(b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"),
+)
+
+
+def _is_recording(content: bytes) -> bool:
+    is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
+    return content.startswith(_RECORDING_MARKS) and not is_webp
 
 
 class MediaReader:
@@ -29,11 +37,7 @@ class MediaReader:
 
     def decode(self, content: bytes, where: str) -> tuple[np.ndarray, int]:
         """The elements, position after position, and the channels."""
-        if (
-            content[:4] in _SOUND_MARKS
-            or content[:3] in _SOUND_MARKS
-            or content[:2] in _SOUND_MARKS
-        ):
+        if _is_recording(content):
             return self._recording(content, where)
         return self._picture(content, where)
 

@@ -263,7 +263,7 @@ class Reading:
             )
             if self._roles.is_wide or is_usual:
                 raise ReadError(
-                    f"{source.path} row {row}",
+                    source.place_of(row),
                     f"has the column '{name}', which {self._first} does not have at first",
                     "the same columns in all rows and files",
                     f"add it everywhere, or leave it out with --set task.ignore={name}",
@@ -291,7 +291,7 @@ class Reading:
         roles = self._roles
 
         def where(row: int) -> str:
-            return f"{source.path} row {row0 + row}"
+            return source.place_of(row0 + row)
 
         sequences = self._sequences(source, batch, where)
         if roles.lengths and not roles.is_wide:

@@ -14,7 +14,7 @@ class Source:
 
     `channels` of columns whose lists hold that many elements for each position; `classes`: names of
     the labels that a schema declares; `cells`: numbers are written as texts; `label`: the column
-    that the format itself says holds the labels.
+    that the format itself says holds the labels; `row_files`: of the rows so far, if each is a file.
     """
 
     path: str
@@ -28,3 +28,8 @@ class Source:
     label: str = ""
     label_why: str = ""
     has_header: bool = True
+    row_files: list[str] = dataclasses.field(default_factory=list)
+
+    def place_of(self, row: int) -> str:
+        """The name of a row, counted from 1, for messages."""
+        return self.row_files[row - 1] if self.row_files else f"{self.path} row {row}"
