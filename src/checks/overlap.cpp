@@ -99,33 +99,37 @@ void passages_of(const std::vector<uint64_t>& units, const PassageRule& rule,
   kept.erase(std::ranges::unique(kept).begin(), kept.end());
 }
 
-// The passages of each sequence of a split, one sequence after another.
-std::vector<std::vector<uint64_t>> all_passages(const Split& split, const PassageRule& rule,
-                                                const StatsSettings& settings) {
+using Passages = std::vector<std::vector<uint64_t>>;  // of sequences
+
+// The passages of each sequence of the examples from `first` to before `last`, one sequence after
+// another.
+Passages passages_between(const Split& split, int64_t first, int64_t last, const PassageRule& rule,
+                          const StatsSettings& settings) {
   const int64_t towers = settings.num_towers;
-  std::vector<std::vector<uint64_t>> passages(static_cast<size_t>(split.size() * towers));
-  parallel_ranges(static_cast<int64_t>(passages.size()), 64, [&](int64_t begin, int64_t end) {
+  Passages passages(static_cast<size_t>((last - first) * towers));
+  parallel_ranges(last - first, 64, [&](int64_t begin, int64_t end) {
     throw_if_stopped();
     UnitReader reader(split, settings);
     std::vector<uint64_t> units, kept;
-    for (int64_t i = begin; i < end; ++i) {
-      reader.read(i / towers, i % towers, units);
+    for (int64_t i = begin * towers; i < end * towers; ++i) {
+      reader.read(first + i / towers, i % towers, units);
       passages_of(units, rule, kept);
       passages[static_cast<size_t>(i)] = kept;
     }
+    split.release(first + begin, first + end);
   });
   return passages;
 }
 
-// A set that may say yes for one in many that it does not hold.
+// A set that may say yes for one in many that it does not hold: of 12 million, one in 20.
 class RoughSet {
  public:
-  void add(uint64_t hash) { bits_[hash >> 40 & kMask] = true; }
-  bool may_hold(uint64_t hash) const { return bits_[hash >> 40 & kMask]; }
+  void add(uint64_t hash) { bits_[hash >> kUnusedBits] = true; }
+  bool may_hold(uint64_t hash) const { return bits_[hash >> kUnusedBits]; }
 
  private:
-  static constexpr uint64_t kMask = (uint64_t{1} << 24) - 1;
-  std::vector<bool> bits_ = std::vector<bool>(kMask + 1);
+  static constexpr int kUnusedBits = 36;
+  std::vector<bool> bits_ = std::vector<bool>(size_t{1} << (64 - kUnusedBits));
 };
 
 struct PassagePlace {
@@ -137,12 +141,16 @@ struct PassagePlace {
 // Places in train of the passages of the test.
 std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule& rule,
                                           const StatsSettings& settings, const RoughSet& wanted) {
+  constexpr int64_t kBlock = 4096;  // examples whose passages are in memory at a time
   std::vector<PassagePlace> places;
-  const auto passages = all_passages(train, rule, settings);
-  for (size_t i = 0; i < passages.size(); ++i) {
-    const auto example = static_cast<int32_t>(i / static_cast<size_t>(settings.num_towers));
-    for (const uint64_t passage : passages[i]) {
-      if (wanted.may_hold(passage)) places.push_back({passage, example});
+  for (int64_t first = 0; first < train.size(); first += kBlock) {
+    const int64_t last = std::min(train.size(), first + kBlock);
+    const Passages passages = passages_between(train, first, last, rule, settings);
+    for (size_t i = 0; i < passages.size(); ++i) {
+      const int64_t example = first + static_cast<int64_t>(i) / settings.num_towers;
+      for (const uint64_t passage : passages[i]) {
+        if (wanted.may_hold(passage)) places.push_back({passage, static_cast<int32_t>(example)});
+      }
     }
   }
   std::ranges::sort(places);
@@ -199,7 +207,8 @@ int64_t count_overlaps(const Dataset& dataset, const SplitStats& train, const Sp
                        const StatsSettings& settings) {
   const Split train_split = dataset.split(train.name);
   const PassageRule rule = rule_of(train_split, settings, train.num_positions);
-  const auto passages = all_passages(dataset.split(test.name), rule, settings);
+  const Split test_split = dataset.split(test.name);
+  const Passages passages = passages_between(test_split, 0, test_split.size(), rule, settings);
   RoughSet wanted;
   for (const auto& sequence : passages) {
     for (const uint64_t passage : sequence) wanted.add(passage);

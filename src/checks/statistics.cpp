@@ -315,6 +315,7 @@ SplitStats split_stats(const Dataset& dataset, const std::string& name,
       Pass pass(split, settings);
       const int64_t begin = first + block * kBlock, end = std::min(split.size(), begin + kBlock);
       for (int64_t i = begin; i < end; ++i) pass.add(i);
+      split.release(begin, end);
       blocks[static_cast<size_t>(block)] = pass.take();
     });
     for (SplitStats& block : blocks) merge(std::move(block), stats);

@@ -170,6 +170,20 @@ int32_t Split::word(int64_t example, int64_t tower, int64_t place) const {
   return static_cast<int32_t>(value + static_cast<uint32_t>(shards_->token_offset));
 }
 
+void Split::release(int64_t begin, int64_t end) const {
+  if (indices_) return;
+  while (begin < end) {
+    const MappedShard& shard = *shards_->find(begin).shard;
+    const int64_t stop =
+        std::min(end, shard.first_example + static_cast<int64_t>(shard.view.header.num_examples));
+    const std::byte* const first = shards_->sequence(begin, 0).data;
+    const Shards::Sequence last = shards_->sequence(stop - 1, shards_->num_towers - 1);
+    MappedFile::release(
+        {first, last.data + last.length * static_cast<uint64_t>(shards_->token_bytes)});
+    begin = stop;
+  }
+}
+
 std::span<const uint8_t> Split::stored_bytes(int64_t example, int64_t tower) const {
   LRA_CHECK_EQ(shards_->token_bytes, 1);
   const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);

@@ -48,6 +48,9 @@ class Split {
   // The stored values of one sequence in the order of the file, not copied, token_offset not added;
   // token_bytes must be 1.
   std::span<const uint8_t> stored_bytes(int64_t example, int64_t tower = 0) const;
+  // Takes the tokens of the examples from `begin` to before `end`, which were read and are not
+  // needed soon, out of the memory of the process. Does nothing for a subset.
+  void release(int64_t begin, int64_t end) const;
 
  private:
   int64_t base_index(int64_t example) const;

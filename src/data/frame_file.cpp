@@ -82,9 +82,9 @@ void Frame::set_table(std::vector<std::byte> table, uint64_t most) {
   if (!is_sound) refuse_frame(name_);
 }
 
-void Frame::set_elements(std::vector<std::byte> elements) {
+void Frame::set_elements(std::span<const std::byte> elements) {
   LRA_CHECK_EQ(elements.size(), element_bytes());
-  elements_ = std::move(elements);
+  elements_ = elements;
 }
 
 int32_t Frame::label(int64_t example) const {
@@ -183,7 +183,7 @@ void FrameFile::for_each_wanted(const std::function<bool(const Frame&)>& is_want
     if (is_wanted(frame)) {
       elements.resize(frame.element_bytes());
       read_fully(fd_, offset, elements, name_);
-      frame.set_elements(std::move(elements));
+      frame.set_elements(elements);
       visit(frame);
     }
     offset += frame.element_bytes();

@@ -32,7 +32,8 @@ class Frame {
   // Takes the table. Throws lra::Error if the elements would exceed `most` bytes.
   void set_table(std::vector<std::byte> table, uint64_t most);
   uint64_t element_bytes() const { return starts_.back() * size_of_element(); }
-  void set_elements(std::vector<std::byte> elements);
+  // They must outlive the frame.
+  void set_elements(std::span<const std::byte> elements);
 
   int64_t size() const { return static_cast<int64_t>(examples_); }
   int64_t num_sequences() const { return sequences_; }
@@ -66,7 +67,8 @@ class Frame {
   uint64_t examples_ = 0;
   uint32_t sequences_ = 0, channels_ = 0, groups_ = 0;
   Element element_ = Element::kText;
-  std::vector<std::byte> table_, elements_;
+  std::vector<std::byte> table_;
+  std::span<const std::byte> elements_;
   std::vector<uint64_t> starts_;  // of each example of each sequence, and the end, in elements
 };
 

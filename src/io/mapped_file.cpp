@@ -1,8 +1,10 @@
 #include "io/mapped_file.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.h"
@@ -17,6 +19,14 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (address == MAP_FAILED) throw io_error(path, "cannot be mapped into memory", errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+void MappedFile::release(std::span<const std::byte> part) {
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t first = begin / page * page;
+  // Advice: whatever comes of it, reading gives the same bytes.
+  (void)::madvise(reinterpret_cast<void*>(first), begin + part.size() - first, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

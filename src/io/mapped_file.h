@@ -21,6 +21,9 @@ class MappedFile {
 
   // Valid as long as this object lives; page aligned.
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Takes the pages of `part`, which lies within bytes(), out of this process's memory. They are
+  // read again when they are needed.
+  static void release(std::span<const std::byte> part);
   const std::string& path() const { return path_; }
 
  private:

@@ -206,7 +206,7 @@ dry_run() {
   grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"
   deaf_to_early_saves "$out/slurm/array-1.sbatch"
   expect_states small.toml "$out" " 4 waiting"
-  [[ ! -e $data ]] || fail "a dry run made data"
+  [[ -z $(ls "$data") ]] || fail "a dry run made data"
   passed "a dry run writes the script alone"
 }
 

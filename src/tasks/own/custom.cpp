@@ -13,6 +13,7 @@
 #include "checks/byte_baseline.h"
 #include "checks/facts.h"
 #include "checks/place_baseline.h"
+#include "data/drawn_examples.h"
 #include "data/new_folder.h"
 #include "data/scaling.h"
 #include "data/stopping.h"
@@ -298,7 +299,12 @@ std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) cons
   if (config_.input != "text") return found;
   found.push_back(word_baseline(train, test, config_.classes, config_.towers));
   if (config_.classes == 2) {
-    found.push_back(checks::byte_unigram_baseline(train, test, config_.length, config_.towers));
+    constexpr int64_t kMostExamples = 50000;  // of 1 KB each, in memory
+    const auto some = [&](const Split& s) {
+      return s.size() <= kMostExamples ? s : s.subset(drawn_examples(s.size(), kMostExamples));
+    };
+    found.push_back(
+        checks::byte_unigram_baseline(some(train), some(test), config_.length, config_.towers));
   }
   return found;
 }

@@ -58,9 +58,6 @@ struct CustomConfig {
 
 // The settings that a manifest states, as text by name, and back.
 std::map<std::string, std::string> manifest_settings(CustomConfig config);
-// Vocabulary of bytes and pixels with padding; larger ids stand for words, or are measurements.
-inline constexpr int64_t kMostPixels = 257;
-
 CustomConfig config_of(const Manifest& manifest);
 
 }  // namespace lra::tasks

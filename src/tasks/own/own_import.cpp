@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/quoted.h"
+#include "checks/statistics.h"
 #include "data/new_folder.h"
 #include "data/python_reader.h"
 #include "data/scaling.h"
@@ -54,6 +55,24 @@ std::string hash_of_files(const std::vector<std::string>& files) {
     all.append(to_hex(hasher.digest()) + "\n");
   }
   return to_hex(all.digest());
+}
+
+// Adds the positions of a sequence to the mean and deviation of each channel.
+void add_sequence(std::span<const double> numbers, std::vector<checks::Spread>& all) {
+  const size_t channels = all.size();
+  std::vector<double> sums(channels), squares(channels);
+  const auto visit = [&](const auto& act) {
+    for (size_t k = 0; k < numbers.size(); k += channels) {
+      for (size_t c = 0; c < channels; ++c) act(c, numbers[k + c]);
+    }
+  };
+  const auto length = static_cast<double>(numbers.size() / channels);
+  visit([&](size_t c, double x) { sums[c] += x; });
+  for (double& sum : sums) sum /= length;
+  visit([&](size_t c, double x) { squares[c] += (x - sums[c]) * (x - sums[c]); });
+  for (size_t c = 0; c < channels; ++c) {
+    all[c].merge({.count = length, .mean = sums[c], .squares = squares[c]});
+  }
 }
 
 class OwnImport {
@@ -208,31 +227,19 @@ void OwnImport::for_each_of(FrameSplit split, const Visit& visit) const {
 
 void OwnImport::standardize() {
   const auto channels = static_cast<size_t>(config_.channels);
-  std::vector<double> sums(channels), squares(channels), numbers;
-  const auto visit = [&](const auto& act) {
-    for_each_of(FrameSplit::kTrain, [&](const Frame& frame, int64_t example, size_t) {
-      for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
-        numbers.clear();
-        frame.append_numbers(sequence, example, numbers);
-        for (size_t k = 0; k < numbers.size(); k += channels) act(numbers.data() + k);
-      }
-    });
-  };
-  double count = 0;
-  visit([&](const double* position) {
-    ++count;
-    for (size_t c = 0; c < channels; ++c) sums[c] += position[c];
-  });
-  for (const double sum : sums) means_.push_back(sum / count);
-  visit([&](const double* position) {
-    for (size_t c = 0; c < channels; ++c) {
-      const double difference = position[c] - means_[c];
-      squares[c] += difference * difference;
+  std::vector<checks::Spread> all(channels);
+  std::vector<double> numbers;
+  for_each_of(FrameSplit::kTrain, [&](const Frame& frame, int64_t example, size_t) {
+    for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
+      numbers.clear();
+      frame.append_numbers(sequence, example, numbers);
+      add_sequence(numbers, all);
     }
   });
-  for (const double square : squares) {
-    const double deviation = std::sqrt(square / count);
-    deviations_.push_back(deviation > 0 ? deviation : 1);  // a channel that never varies
+  for (const checks::Spread& channel : all) {
+    means_.push_back(channel.mean);
+    // A channel that never varies is not scaled.
+    deviations_.push_back(channel.squares > 0 ? channel.deviation() : 1);
   }
   config_.scaling = fact_of({{"mean", means_}, {"deviation", deviations_}});
 }
