@@ -328,10 +328,8 @@ constinit const TaskSpec kCustomTask = {
     .import_settings = CustomConfig::kImportSettings,
     .sources =
         "files with one example per row: CSV, JSON, JSON Lines, Parquet, Feather, Arrow, NumPy, "
-        ".ts "
-        "or .arff; one file, or several with train, val or test in their names; or a folder of "
-        "such "
-        "files, or with a folder of texts, pictures or recordings for each class",
+        ".ts or .arff; one file, or several with train, val or test in their names; or a folder of "
+        "such files, or with a folder of texts, pictures or recordings for each class",
     .remote = nullptr,
 };
 

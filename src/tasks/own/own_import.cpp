@@ -57,24 +57,6 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return to_hex(all.digest());
 }
 
-// Adds the positions of a sequence to the mean and deviation of each channel.
-void add_sequence(std::span<const double> numbers, std::vector<checks::Spread>& all) {
-  const size_t channels = all.size();
-  std::vector<double> sums(channels), squares(channels);
-  const auto visit = [&](const auto& act) {
-    for (size_t k = 0; k < numbers.size(); k += channels) {
-      for (size_t c = 0; c < channels; ++c) act(c, numbers[k + c]);
-    }
-  };
-  const auto length = static_cast<double>(numbers.size() / channels);
-  visit([&](size_t c, double x) { sums[c] += x; });
-  for (double& sum : sums) sum /= length;
-  visit([&](size_t c, double x) { squares[c] += (x - sums[c]) * (x - sums[c]); });
-  for (size_t c = 0; c < channels; ++c) {
-    all[c].merge({.count = length, .mean = sums[c], .squares = squares[c]});
-  }
-}
-
 class OwnImport {
  public:
   OwnImport(const CustomConfig& config, OwnExamples data)
@@ -233,7 +215,7 @@ void OwnImport::standardize() {
     for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
       numbers.clear();
       frame.append_numbers(sequence, example, numbers);
-      add_sequence(numbers, all);
+      for (size_t k = 0; k < numbers.size(); ++k) all[k % channels].add(numbers[k]);
     }
   });
   for (const checks::Spread& channel : all) {
