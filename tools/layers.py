@@ -42,7 +42,7 @@ BUDGETS = {
     "layers mixers models": 5550,
     "training": 7350,
     "analysis python": 2300,
-    "report": 7600,
+    "report": 7610,
     "cli": 7000,
 }
 # Headers that the build writes, and the one room that includes them.

@@ -20,6 +20,8 @@ def main() -> None:
     from . import _bridge
 
     _bridge.register()
+    if "--json" in sys.argv:  # what a model prints is not part of the program's result
+        sys.stdout = sys.stderr
     code: int = torch.ops.lra.run(_program.with_installed_layers(sys.argv[1:]))
     sys.stdout.flush()
     sys.stderr.flush()

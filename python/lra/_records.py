@@ -56,6 +56,7 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
         row["warnings"] = record.get("warnings", [])
         row["suspect"] = [f"{check['check']}: {check['text']}" for check in record.get("data_checks", ())
                           if check["level"] == "warning" and not check["accepted"]]
+        row["accepted"] = [check["check"] for check in record.get("data_checks", ()) if check["accepted"]]
         rows.append(row)
     _warn_of_unlike(rows)
     return rows

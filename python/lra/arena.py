@@ -127,7 +127,7 @@ def train(
     `mixer` is the name of one of the program's own models or of lra.mixer, a class derived from
     torch.nn.Module, or "package.module:Class". It maps [B, L, D] to [B, L, D] and is called
     with x and, if its forward takes one, a mask [B, L], True = token. `model`, given instead, is a
-    whole model that maps tokens int64 [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask
+    whole model that maps tokens int64 [B, L] (values float32 [B, L, C], pairs [B, 2, L]), and mask
     or lengths, to logits [B, classes]. `arguments` go to its constructor in addition to the sizes
     that it asks for;
     `settings` are those of --set ({"train.steps": 100}). `init_from` is a run, its folder or a

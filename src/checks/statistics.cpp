@@ -12,8 +12,8 @@ namespace lra::checks {
 namespace {
 
 constexpr size_t kShortestRun = 8;
-// Fewest tokens, or bytes of a folded text, of an example that does not equal another by chance.
-constexpr int64_t kFewestTokens = 16, kFewestBytes = 100;
+// Fewest numbers, or bytes of a folded text, of an example that does not equal another by chance.
+constexpr int64_t kFewestNumbers = 16, kFewestBytes = 100;
 constexpr double kFloatPrecision = 1e-7;
 
 // Statistics of some examples in a row.
@@ -90,7 +90,7 @@ Hash128 Pass::add_text(int64_t example, int64_t tower, int32_t label) {
 void Pass::add_positions(int64_t example) {
   is_empty_ |= words_.empty();
   is_varied_ |= add_runs();
-  num_compared_ += static_cast<int64_t>(words_.size() / num_channels_);
+  num_compared_ += static_cast<int64_t>(words_.size());
   if (settings_.input == InputKind::kTokens && !words_.empty()) add_ids(example);
 }
 
@@ -193,7 +193,7 @@ void Pass::add(int64_t example) {
       {.exact = hash_of(exact),
        .folded = hash_of(compared),
        .label = label,
-       .is_telling = is_varied_ && num_compared_ >= (are_texts ? kFewestBytes : kFewestTokens)});
+       .is_telling = is_varied_ && num_compared_ >= (are_texts ? kFewestBytes : kFewestNumbers)});
   for (size_t c = 0; c < values_.size(); ++c) stats_.channels[c].add_example(values_[c]);
   if (!values_.empty()) add_axes();
   ++stats_.classes[static_cast<size_t>(label)];

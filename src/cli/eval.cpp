@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <iomanip>
-#include <iterator>
 #include <sstream>
 
 #include "base/counted.h"
@@ -10,6 +9,7 @@
 #include "checks/check_table.h"
 #include "cli/command.h"
 #include "data/findings_json.h"
+#include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
@@ -170,7 +170,10 @@ void write_predictions(const std::string& path, const training::EvaluationResult
 ExitCode eval(const Program& program, const EvalArguments& a) {
   const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained,
                                 program.common.device);
-  if (!a.predictions.empty()) training::refuse_masked(run.stored.config, "--predictions");
+  if (!a.predictions.empty()) {
+    training::refuse_masked(run.stored.config, "--predictions");
+    refuse_existing(a.predictions, "a file", "--predictions");
+  }
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;

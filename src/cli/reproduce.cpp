@@ -10,6 +10,7 @@
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "io/mapped_file.h"
@@ -44,12 +45,8 @@ class Place {
       std::string pattern = (folder / "lra-reproduce-XXXXXX").string();
       if (::mkdtemp(pattern.data()) == nullptr) throw io_error(pattern, "cannot be made", errno);
       folder_.path = pattern;
-    } else if (std::filesystem::exists(out)) {
-      throw Error({.where = out,
-                   .what = "exists already",
-                   .expected = "a folder that does not exist yet",
-                   .advice = "choose another --out"});
     } else {
+      refuse_existing(out);
       make_folder(out);
     }
   }

@@ -34,12 +34,12 @@ std::string partial_of(const std::string& folder) { return folder + ".lra.partia
 
 std::string lock_of(const std::string& folder) { return folder + ".lra.lock"; }
 
-void refuse_existing(const std::string& folder) {
-  if (!is_there(folder)) return;
-  throw Error({.where = folder,
+void refuse_existing(const std::string& path, const std::string& what, const std::string& option) {
+  if (!is_there(path)) return;
+  throw Error({.where = path,
                .what = "exists already",
-               .expected = "a folder that does not exist yet",
-               .advice = "remove it or choose another --out"});
+               .expected = what + " that does not exist yet",
+               .advice = "remove it or choose another " + option});
 }
 
 void rename_new(const std::string& from, const std::string& to) {

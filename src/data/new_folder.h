@@ -12,8 +12,9 @@ namespace lra {
 // "a/b" of "a/b/".
 std::string without_trailing_slash(std::string folder);
 
-// Throws lra::Error, exit code 2, if `folder` exists.
-void refuse_existing(const std::string& folder);
+// Throws lra::Error, exit code 2, if `path`, which the option names, exists.
+void refuse_existing(const std::string& path, const std::string& what = "a folder",
+                     const std::string& option = "--out");
 
 // Renames without replacing; throws like refuse_existing() if `to` exists, and with exit code 74. A
 // file system that cannot refuse to replace gets the plain rename, which replaces at most an empty

@@ -244,6 +244,13 @@ TEST(Report, LatexMarksBestAndSecond) {
   EXPECT_THAT(text, HasSubstr("c & 63.00"));
 }
 
+TEST(Report, AcceptedChecksAreTold) {
+  RunRecord run = finished_run("text", "performer", 65);
+  run.data_checks = {{{.check = "copies", .text = "nine are of train", .accepted = true}}};
+  EXPECT_THAT(render({run}, Format::kText),
+              HasSubstr("performer on text: accepted of its data: copies: nine are of train"));
+}
+
 TEST(Report, AnIntervalIsTheSameInEveryFormat) {
   std::vector<RunRecord>
       records;  // three seeds that hardly differ, so that the test's size decides

@@ -52,7 +52,15 @@ void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings) {
   for (const RowGroup& group : groups) {
     for (const auto& [task, runs] : group.runs) {
-      for (const RunRecord* run : runs) warn_of_lost_run(group, *run, warnings);
+      std::set<std::string> accepted;
+      for (const RunRecord* run : runs) {
+        warn_of_lost_run(group, *run, warnings);
+        for (const CheckFinding& found : run->data_checks.value_or(std::vector<CheckFinding>{})) {
+          if (found.accepted)
+            accepted.insert(": accepted of its data: " + found.check + ": " + found.text);
+        }
+      }
+      for (const std::string& text : accepted) warnings.push_back(cell_name(group, task) + text);
       if (runs.front()->validation == "test" && group.checkpoint == "best") {
         warnings.push_back(cell_name(group, task) +
                            ": the weights were chosen on the test set, so its figure is too high");

@@ -423,6 +423,17 @@ class Arrays(Folder):
         found = self.read(self.save(**whole))
         self.assertEqual(found.done["ignored"][0][1], "names no split, as others do")
 
+    def test_pictures_in_gray_are_positions_and_colors_come_last(self):
+        gray = np.arange(20 * 64).reshape(20, 8, 8).astype(np.uint8)
+        self.assertEqual(len(self.read(self.save(x=gray, y=self.y)).rows[0][2][0]), 64)
+        floats = self.read(self.save(x=gray.astype(np.float32), y=self.y))
+        self.assertEqual(floats.done["channels"], 8)
+        colors = np.zeros((20, 3, 8, 8), np.uint8)
+        self.assertIn("with the colors first", self.refusal(self.save(x=colors, y=self.y)))
+        colors = np.zeros((20, 8, 8, 3), np.uint8)
+        path = self.save(x=colors, y=self.y)
+        self.assertIn("have 3 channels", self.refusal(path, input="tokens"))
+
     def test_arrays_that_cannot_be_examples_are_refused(self):
         for x, what in (
             (np.zeros((20, 0)), "has the shape [20, 0]"),

@@ -116,7 +116,7 @@ def arrow_of(rows: Any, name: str) -> tuple[pa.Array, int]:
     """Rows [N, ...] as an array of Arrow, and the channels of a position.
 
     [N, L] has one channel, [N, L, C] has C, pictures [N, H, W, C] are H * W positions. Pictures in
-    gray [N, H, W] are told from series by the name of the array.
+    gray [N, H, W] are told from series by the name of the array, or by bytes in 8 rows and more.
     """
     if isinstance(rows, list):  # objects
         plain = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
@@ -142,7 +142,16 @@ def arrow_of(rows: Any, name: str) -> tuple[pa.Array, int]:
         return pa.array(rows), 1
     if 0 in rows.shape[1:]:
         raise ReadError(name, f"has the shape {list(rows.shape)}", "examples that are not empty")
-    is_gray = names.plain(name) in names.PICTURES and rows.dtype.kind in "ub" and rows.ndim == 3
+    is_named = names.plain(name) in names.PICTURES and rows.dtype.kind in "ub"
+    is_bytes = rows.dtype == np.uint8 and min(rows.shape[1:]) >= 8
+    is_gray = rows.ndim == 3 and (is_named or is_bytes)
+    if rows.ndim == 4 and rows.shape[1] in (1, 3) and rows.shape[3] not in (1, 3, 4):
+        raise ReadError(
+            name,
+            f"has the shape {list(rows.shape)}, with the colors first",
+            "pictures [N, H, W, C]",
+            f"save {name}.transpose(0, 2, 3, 1)",
+        )
     channels = 1 if rows.ndim == 2 or is_gray else rows.shape[-1]
     if rows.ndim > 4:
         raise ReadError(

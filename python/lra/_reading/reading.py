@@ -99,6 +99,13 @@ class _Facts:
         """text, tokens or values, and why."""
         if self.is_text:
             return "text", "text"
+        if self.wanted == "tokens" and self.channels > 1:
+            raise ReadError(
+                "task.input=tokens",
+                f"the sequences have {self.channels} channels",
+                "one token id for each position",
+                "reshape the array to [N, L]",
+            )
         if self.wanted != "auto":
             return self.wanted, "task.input"
         if self.channels > 1:
