@@ -464,14 +464,14 @@ std::vector<CheckFinding> run_on_settings(const Dataset& dataset, const DataFact
   return findings;
 }
 
-void refuse_unknown_checks(const std::vector<std::string>& names) {
+void refuse_unknown_checks(const std::vector<std::string>& names, const std::string& where) {
   std::vector<std::string> known;
   for (const Check& check : kChecks) {
     if (check.level == Level::kWarning) known.emplace_back(check.name);
   }
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw Error({.where = "--accept",
+    throw Error({.where = where,
                  .what = "no warning is named " + in_quotes(name),
                  .advice = suggestion(name, known)});
   }

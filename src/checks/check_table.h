@@ -69,7 +69,8 @@ std::vector<CheckFinding> run_on_settings(const Dataset& dataset, const DataFact
 
 // Marks the warnings of these checks as accepted. Throws lra::Error for the name of no warning.
 void accept(const std::vector<std::string>& names, std::vector<CheckFinding>& findings);
-void refuse_unknown_checks(const std::vector<std::string>& names);
+void refuse_unknown_checks(const std::vector<std::string>& names,
+                           const std::string& where = "--accept");
 
 // "warning: overlap, test: 118 of the ...": a line for people.
 std::string text_of(const CheckFinding& finding);

@@ -383,10 +383,9 @@ void add_data(CLI::App& app, Program& program) {
       add_verb(*data, program, a, "import",
                "read official files, or your own (task custom), into a prepared folder", import);
   import_command
-      ->add_option(
-          "from", a->sources,
-          "files or folders in an official layout; custom: .jsonl, .csv, .tsv, .parquet or "
-          ".npz (lra help custom)")
+      ->add_option("from", a->sources,
+                   "files or folders in an official layout; custom: tables, arrays, "
+                   "series, and folders for each class (lra help custom)")
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
   add_accept_option(*import_command, a->accept);

@@ -158,7 +158,7 @@ Suite read_suite(const std::string& file) {
   refuse_negative_seeds(suite.seeds, file);
   refuse_unknown_keys(table, keys_of(suite));
   if (table.find("accept")) suite.accept = take_list<std::string>(table, "accept", file);
-  checks::refuse_unknown_checks(suite.accept);
+  checks::refuse_unknown_checks(suite.accept, file + ": accept");
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);
