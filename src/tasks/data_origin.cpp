@@ -1,8 +1,10 @@
 #include "tasks/data_origin.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <cstdint>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -13,8 +15,6 @@
 
 namespace lra::tasks {
 namespace {
-
-namespace fs = std::filesystem;
 
 // True if `name` is that of the task's prepared data, or of its unfinished remains.
 bool belongs_to(const TaskSpec& spec, std::string_view name) {
@@ -66,6 +66,19 @@ std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string
   return names;
 }
 
+// Nanoseconds since 1970: when a file's content was written, as it says itself, and when the file
+// came to lie there or was changed last, which an archive or a copy does not preserve. 0: no file.
+struct FileTimes {
+  int64_t written = 0, arrived = 0;
+};
+
+FileTimes times_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  const auto ns = [](const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
+  return {.written = ns(status.st_mtim), .arrived = ns(status.st_ctim)};
+}
+
 // Files of copies that may lie in the data root itself, among files of anything.
 bool is_official_file(std::string_view name) {
   return name.starts_with("new_aan_pairs.") || name.starts_with("data_batch_") ||
@@ -90,14 +103,17 @@ std::vector<std::string> parts_of(const std::string& source, const std::string& 
   return parts;
 }
 
-// Returns a sentence if a source was written after the prepared data.
+// Returns a sentence if a source is newer than the prepared data.
 std::vector<std::string> newer_sources(const std::vector<std::string>& sources,
                                        const std::string& root, const std::string& prepared) {
-  std::error_code missing;  // the least time of all
-  const auto made = fs::last_write_time(prepared + "/" + kManifestFile, missing);
+  const FileTimes made = times_of(prepared + "/" + kManifestFile);
+  // Prepared data that was brought here says nothing about when the sources came.
+  constexpr int64_t kAtOnce = 10'000'000'000;
+  const bool made_here = made.arrived - made.written < kAtOnce;
   for (const std::string& source : sources) {
     for (const std::string& part : parts_of(source, root)) {
-      if (fs::last_write_time(part, missing) <= made) continue;
+      const FileTimes times = times_of(part);
+      if (times.written <= made.written && (!made_here || times.arrived <= made.arrived)) continue;
       return {part + " was changed after " + prepared +
               " was made: move the prepared data away to read it again"};
     }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "io/toml.h"
 #include "tasks/data_origin.h"
@@ -150,6 +151,20 @@ TEST_F(NothingGenerated, OrTakenForNewerFiles) {
   EXPECT_THAT(warnings(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
+}
+
+// An archive that is unpacked keeps the times of its files.
+TEST_F(NothingGenerated, OrTakenForFilesThatCameLaterWithTimesOfTheirOwn) {
+  make(root_.path("made"), 1);
+  task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
+  EXPECT_THAT(warnings(), ElementsAre());
+  const std::string file = root_.path("data/listops-1000/basic_val.tsv");
+  const auto when = fs::last_write_time(file);
+  // The clock that stamps files ticks every few milliseconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  write_text(file, "another");
+  fs::last_write_time(file, when);
   EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
 }
 
