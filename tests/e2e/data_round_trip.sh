@@ -83,6 +83,10 @@ text_checks() {
   printf '\xff\xfe' >reviews/aclImdb/train/neg/3_4.txt
   expect_code 2 lra data import text reviews --out text_bad
   grep -q '3_4.txt: is UTF-16' err || fail "the import does not name the review: $(cat err)"
+  printf 'cut caf\xc3' >reviews/aclImdb/train/neg/3_4.txt
+  json bad.json data import text reviews --out text_bad
+  expect_code 2 lra data check text text_bad "${sizes[@]}"
+  grep -q 'train example 3' out || fail "data check does not name the review: $(cat out)"
   passed "text: the checks tell good from bad"
 }
 

@@ -270,16 +270,41 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
+// Numbers of documents that are empty, and that are cut at the length in use.
+checks::Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
+  checks::Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_empty = 0, num_cut = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < 2; ++tower) {
+      const int64_t size = split.sequence_length(i, tower);
+      num_cut += size > length;
+      num_empty += size == 0;
+      if (size == 0 && fact.detail.empty()) {
+        fact.detail = name + " example " + std::to_string(i) + " has an empty text";
+      }
+    }
+  }
+  fact.ok = num_empty == 0;
+  fact.value = thousands(num_cut) + " of " + thousands(2 * split.size()) + " longer than " +
+               std::to_string(length) + ", " + thousands(num_empty) + " empty";
+  return fact;
+}
+
 checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
   return with_sizes(Task::data_facts(dataset), config_);
 }
 
 std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
-  return checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                          .published = checks::sizes_of(RetrievalConfig{}),
-                                          .num_classes = kRetrievalClasses,
-                                          .longest = static_cast<int64_t>(kMaxPairTextBytes),
-                                          .bin = 1000});
+  std::vector<checks::Fact> facts =
+      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
+                                       .published = checks::sizes_of(RetrievalConfig{}),
+                                       .num_classes = kRetrievalClasses,
+                                       .longest = static_cast<int64_t>(kMaxPairTextBytes),
+                                       .bin = 1000});
+  for (const char* name : kPairSplits) {
+    if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
+  }
+  return facts;
 }
 
 std::string RetrievalTask::render(const Split& split, int64_t example) const {

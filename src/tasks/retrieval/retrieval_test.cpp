@@ -159,6 +159,8 @@ TEST(Retrieval, ChecksCountsTextsAndDuplicates) {
   }
   EXPECT_TRUE(facts.at("examples of train").ok);
   EXPECT_FALSE(facts.at("examples of test").ok);
+  EXPECT_FALSE(facts.at("documents of train").ok);
+  EXPECT_EQ(facts.at("documents of train").detail, "train example 0 has an empty text");
   EXPECT_EQ(facts.at("duplicates within train").value, "1");
   EXPECT_EQ(facts.at("duplicates across splits").detail, "test example 0 equals val example 0");
 }

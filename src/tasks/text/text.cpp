@@ -16,6 +16,7 @@
 #include "base/permutation.h"
 #include "base/rng.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "checks/byte_baseline.h"
 #include "checks/facts.h"
 #include "checks/place_baseline.h"
@@ -253,13 +254,42 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
                    [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
+// Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
+void add_text_facts(const Split& split, const std::string& name, std::vector<checks::Fact>& facts) {
+  checks::Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
+  checks::Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_odd = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const std::span<const uint8_t> text = split.stored_bytes(i);
+    if (!text.empty() && is_utf8(text)) continue;
+    ++num_odd;
+    if (odd.ok) odd.detail = name + " example " + std::to_string(i);
+    odd.ok = false;
+  }
+  odd.value = thousands(num_odd);
+  for (const int64_t length : {1000, 2000, 3000, 4000}) {
+    int64_t num_cut = 0;
+    for (int64_t i = 0; i < split.size(); ++i) num_cut += split.sequence_length(i, 0) > length;
+    cut.value += (cut.value.empty() ? "" : ", ") + std::to_string(length) + ": " +
+                 percent(static_cast<double>(num_cut) /
+                             static_cast<double>(std::max<int64_t>(1, split.size())),
+                         1);
+  }
+  facts.push_back(std::move(odd));
+  facts.push_back(std::move(cut));
+}
+
 std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
   const auto sizes = [](const TextConfig& c) {
     return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
   };
-  return checks::standard_facts(
+  std::vector<checks::Fact> facts = checks::standard_facts(
       dataset,
       {.sizes = sizes(config_), .published = sizes({}), .num_classes = kTextClasses, .bin = 1000});
+  for (const char* name : {"train", "test"}) {
+    if (dataset.has(name)) add_text_facts(dataset.split(name), name, facts);
+  }
+  return facts;
 }
 
 std::string TextTask::render(const Split& split, int64_t example) const {
