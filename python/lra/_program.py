@@ -68,6 +68,12 @@ def environment() -> dict[str, str]:
     return variables
 
 
+def accept_words(accept: str | Sequence[str]) -> list[str]:
+    """The option --accept for names of checks; nothing for none."""
+    names = accept if isinstance(accept, str) else ",".join(accept)
+    return ["--accept", names] if names else []
+
+
 def run(
     words: Sequence[str], variables: Mapping[str, str] | None = None, good: Sequence[int] = (0,)
 ) -> str:

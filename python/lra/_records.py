@@ -39,10 +39,10 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
 
     Accuracies are 0..1, or None before they are known and for runs of the division "pretraining",
     which predict masked inputs; `python` is True for a Python class; `suspect` is what the checks of
-    the data found and nobody accepted, which marks a figure with † in the report. For a pandas
-    table, use pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is
-    left out, with a warning; others warn of runs that are there twice (equal fingerprint and seed)
-    and of data of one name with several hashes.
+    the data found and nobody accepted, which marks a figure with † in the report, `accepted` names
+    the checks whose warnings were. For a pandas table, use pandas.DataFrame(lra.results("runs")). A
+    record that fails `lra report --check` is left out, with a warning; others warn of runs that are
+    there twice (equal fingerprint and seed) and of data of one name with several hashes.
     """
     rows: list[dict[str, Any]] = []
     for folder, record in _records(Path(root)):

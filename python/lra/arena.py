@@ -156,7 +156,7 @@ def train(
     start = init_from.folder if isinstance(init_from, Run) else init_from
     words += ["--init-from", str(start)] if start else []
     words += ["--init-partial"] if init_partial else []
-    words += ["--accept", accept if isinstance(accept, str) else ",".join(accept)] if accept else []
+    words += _program.accept_words(accept)
     words += ["--go-on"] if resume else []
     words += ["--set", "mixer.whole=true"] if model is not None else []
     for prefix, table in (("mixer.", arguments), ("", settings)):

@@ -435,7 +435,7 @@ def import_files(
     words = ["data", "import", task, *(str(source) for source in several), "--out", str(out)]
     for setting in settings:
         words += ["--set", setting]
-    words += ["--accept", accept if isinstance(accept, str) else ",".join(accept)] if accept else []
+    words += _program.accept_words(accept)
     _warn_of(json.loads(_program.run([*words, "--quiet", "--json"])), out)
     return Path(out)
 

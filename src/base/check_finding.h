@@ -12,7 +12,7 @@ enum class CheckLevel {
   kWarning,  // marks results on this data, unless the user accepted it
 };
 
-// By their number, as records and manifests write them.
+// Names of the levels, by their number, as records and manifests write them.
 inline constexpr std::array kCheckLevelNames = {"note", "warning"};
 inline const char* level_name(CheckLevel level) {
   return kCheckLevelNames.at(static_cast<size_t>(level));

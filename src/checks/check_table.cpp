@@ -106,7 +106,8 @@ void blank(const SplitStats&, const SplitStats& split, const DataFacts&, Found& 
                   " hold one and the same at all positions: were their files empty?");
 }
 
-// By two of train's deviations or `most_apart`, by six standard errors, and by `least_apart`.
+// True if they differ by two of train's deviations or `most_apart`, by six standard errors, and by
+// `least_apart`.
 bool is_far(const Spread& train, const Spread& other, double least_apart,
             double most_apart = std::numeric_limits<double>::infinity()) {
   constexpr double kDeviations = 2, kErrors = 6;

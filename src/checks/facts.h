@@ -26,13 +26,14 @@ struct ExpectedData {
   std::map<std::string, int64_t> sizes = {}, published = {};
   int64_t num_classes = 0;
   std::vector<std::string> label_names = {};
-  // Of a sequence; the histogram has bins of this many tokens.
+  // Lengths of sequences, and the bins of their histogram, in tokens.
   int64_t shortest = 0, longest = INT64_MAX, bin = 250;
   bool forbids_duplicates = false;
 };
 
-// Of each split: the number of examples, the share of each label, the range, mean and histogram of
-// lengths ("0-499: 12, 500-999: 30"), and the examples whose stored tokens equal an earlier one's.
+// Facts about each split: the number of examples, the share of each label, the range, mean and
+// histogram of lengths ("0-499: 12, 500-999: 30"), and the examples whose stored tokens equal an
+// earlier one's.
 std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& expected);
 
 // The sizes of a task's configuration.

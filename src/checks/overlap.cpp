@@ -157,8 +157,8 @@ std::vector<PassagePlace> places_in_train(const Split& train, const PassageRule&
   return places;
 }
 
-// How much an example has to share with one training example, of the passages that not too many
-// training examples have.
+// The share of its passages that an example needs in common with one training example; passages of
+// more than `most_sharers` training examples do not count.
 struct Criterion {
   int64_t most_sharers;
   double least_share;

@@ -47,7 +47,7 @@ class Pass {
   size_t num_channels_;
   SplitStats stats_;
   std::vector<int32_t> words_;  // of one sequence
-  // Of one example.
+  // Facts about one example.
   std::vector<std::vector<double>> values_;  // by channel
   int64_t num_tokens_ = 0, num_compared_ = 0;
   bool is_empty_ = false, is_varied_ = false;
@@ -59,7 +59,7 @@ double number_of(int32_t word, InputKind input) {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// In small letters, with one space for any white space, and none at the ends.
+// The text in small letters, with one space for any white space, and none at the ends.
 std::string folded(std::string_view text) {
   std::string folded;
   folded.reserve(text.size());

@@ -17,7 +17,7 @@ class ClassMetrics : public ::testing::Test {
     for (const int32_t label : labels) examples.push_back({label, {{1, 2}}});
     return write_split(scratch_.file("data" + std::to_string(num_splits_++)), examples);
   }
-  // Of two classes, by the probability of class 1.
+  // Two classes, by the probability of class 1.
   static EvaluationResult predicted(const std::vector<double>& scores) {
     EvaluationResult result;
     result.confusion = {{0, 0}, {0, 0}};

@@ -34,7 +34,7 @@ MAYBE_SPLITS = (
     *("is_valid", "is_validation"),
 )
 IDS = ("", "unnamed: 0", "__index_level_0__", "index", "id", "idx", "row", "row_id", "guid", "uid")
-# What an example is of: examples of one such thing are alike (the check `groups`).
+# Columns that name a thing whose examples are alike (the check `groups`).
 GROUPS = ("user", "subject", "patient", "session", "recording", "speaker", "file")
 _SPLITS = {
     **dict.fromkeys(("train", "training", "tr"), "train"),
