@@ -18,8 +18,8 @@
 #include "base/error.h"
 #include "base/resources.h"
 #include "bench/side_by_side.h"
-#include "ops/attention.h"
-#include "ops/feature_attention.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/feature_attention.h"
 #include "ops/libtorch.h"
 
 namespace lra {

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "base/clock.h"
-#include "training/batches.h"
+#include "training/loop/batches.h"
 
 namespace {
 

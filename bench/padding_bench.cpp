@@ -15,13 +15,13 @@
 #include "bench/side_by_side.h"
 #include "mixers/all.h"
 #include "tasks/prepare_data.h"
-#include "training/batches.h"
-#include "training/flat_parameters.h"
-#include "training/presets.h"
-#include "training/run_config.h"
-#include "training/stepper.h"
-#include "training/tensor_arena.h"
-#include "training/tensor_memory.h"
+#include "training/loop/batches.h"
+#include "training/loop/stepper.h"
+#include "training/ranks/flat_parameters.h"
+#include "training/run/presets.h"
+#include "training/run/run_config.h"
+#include "training/run/tensor_arena.h"
+#include "training/run/tensor_memory.h"
 
 namespace lra {
 namespace {

@@ -1,6 +1,6 @@
-# Writes OUTPUT: a C++ file whose functions of src/report/html_parts.h return FILES, in their order there.
+# Writes OUTPUT: a C++ file whose functions of src/report/formats/html_parts.h return FILES, in their order there.
 set(functions page_style page_script)
-set(text "#include \"report/html_parts.h\"\n\nnamespace lra::report {\n")
+set(text "#include \"report/formats/html_parts.h\"\n\nnamespace lra::report {\n")
 foreach(function file IN ZIP_LISTS functions FILES)
   file(READ ${file} content)
   string(APPEND text "std::string_view ${function}() {\n  return R\"page_file(${content})page_file\";\n}\n")

@@ -5,11 +5,12 @@
 
 Each folder of src/ is a room, and a room may include only itself and the rooms named below. A folder
 of src/tasks is a task: it never includes another task, and of the files in src/tasks itself only
-all.cpp includes tasks. Rooms have no more lines without tests than their budget. Rooms
-without LibTorch include none of its headers, CUDA headers belong to files of src/kernels with cuda
+all.cpp includes tasks. Rooms have no more lines without tests than their budget, a folder at most
+70 files. Rooms without LibTorch include none of its headers, CUDA headers belong to files of src/kernels with cuda
 in their path alone, quoted includes are written from src/ ("base/error.h"), and no header includes
 itself through others. Prints file:line for each breach; the exit code is 1 when there is one.
 """
+import collections
 import pathlib
 import re
 import sys
@@ -45,6 +46,7 @@ BUDGETS = {
     "report": 7610,
     "cli": 7000,
 }
+MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.
 GENERATED = {"lra_git_revision.h": "base"}
 TORCH_FREE = {"base", "io", "records", "data", "checks", "tasks", "kernels", "report"}
@@ -144,6 +146,14 @@ def over_budget(lines):
             yield f"src/{rooms.split()[0]}:1: {rooms.replace(' ', ' + ')}: {total:,} lines, budget {budget:,}"
 
 
+def full_folders(root):
+    """The folders under root/src with too many files, as lines of text."""
+    folders = collections.Counter(path.parent.relative_to(root).as_posix() for path in sources_of(root))
+    for folder, files in sorted(folders.items()):
+        if files > MOST_FILES:
+            yield f"{folder}:1: {files} files in one folder, at most {MOST_FILES}: make folders by what they are"
+
+
 def check(root):
     """All breaches under root/src, as lines of text."""
     source, breaches, graph = pathlib.Path(root) / "src", [], {}
@@ -164,6 +174,7 @@ def check(root):
         chain = " -> ".join(name for name, _ in cycle + cycle[:1])
         breaches.append(f"src/{cycle[0][0]}:{cycle[0][1]}: includes itself: {chain}")
     breaches += over_budget(lines_of_rooms(root))
+    breaches += full_folders(root)
     if not graph and not breaches:
         breaches.append(f"{source}:1: no sources found")
     return breaches

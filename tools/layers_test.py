@@ -35,8 +35,8 @@ class Layers(unittest.TestCase):
 
     def test_names_file_and_line_of_a_room_that_reaches_up(self):
         self.assert_one_breach(
-            {"tasks/task.h": '// a task\n\n#include "training/trainer.h"\n'},
-            "src/tasks/task.h:3:", "training/trainer.h", "room tasks may include only: checks data io base")
+            {"tasks/task.h": '// a task\n\n#include "training/loop/trainer.h"\n'},
+            "src/tasks/task.h:3:", "training/loop/trainer.h", "room tasks may include only: checks data io base")
 
     def test_keeps_tasks_apart(self):
         include = '#include "tasks/text/text.h"\n'
@@ -51,6 +51,11 @@ class Layers(unittest.TestCase):
         kept = {"report/html.cpp": "\n" * most, "report/html_test.cpp": "\n" * 9, "report/test_records.h": "\n"}
         self.assertEqual([], self.breaches(kept))
         self.assert_one_breach({**kept, "report/text.cpp": "\n"}, "src/report:1: report", f"budget {most:,}")
+
+    def test_a_folder_has_at_most_seventy_files(self):
+        kept = {f"io/{name}.cpp": "" for name in range(70)}
+        self.assertEqual([], self.breaches({**kept, "io/archives/71.cpp": ""}))
+        self.assert_one_breach({**kept, "io/71.cpp": ""}, "src/io:1: 71 files", "at most 70")
 
     def test_every_room_has_a_budget(self):
         self.assertEqual(sorted(layers.ALLOWED), sorted(room for rooms in layers.BUDGETS for room in rooms.split()))

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "training/loaded_run.h"
+#include "training/run/loaded_run.h"
 
 namespace lra::analysis {
 

@@ -6,7 +6,7 @@
 #include "analysis/softmax_rows.h"
 #include "base/scratch_folder.h"
 #include "mixers/all.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

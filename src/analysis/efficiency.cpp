@@ -12,10 +12,10 @@
 #include "base/rng.h"
 #include "models/classifier.h"
 #include "tasks/prepare_data.h"
-#include "training/batches.h"
-#include "training/flat_parameters.h"
-#include "training/stepper.h"
-#include "training/tensor_memory.h"
+#include "training/loop/batches.h"
+#include "training/loop/stepper.h"
+#include "training/ranks/flat_parameters.h"
+#include "training/run/tensor_memory.h"
 
 namespace lra::analysis {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch_folder.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

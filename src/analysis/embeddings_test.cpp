@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

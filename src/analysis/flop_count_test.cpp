@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mixers/all.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "analysis/heat_map.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/stop_flag.h"
 #include "data/contact_sheet.h"
 #include "data/drawn_examples.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

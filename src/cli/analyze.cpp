@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "io/atomic_file.h"
-#include "training/run_folder.h"
-#include "training/stored_run.h"
+#include "training/run/run_folder.h"
+#include "training/run/stored_run.h"
 
 namespace lra::cli {
 namespace {

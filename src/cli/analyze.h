@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "records/analysis_record.h"
-#include "training/loaded_run.h"
+#include "training/run/loaded_run.h"
 
 namespace lra::cli {
 

@@ -5,8 +5,8 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/data_root.h"
-#include "training/evaluate.h"
+#include "training/loop/evaluate.h"
+#include "training/run/data_root.h"
 
 namespace lra::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include "io/progress.h"
 #include "io/safetensors.h"
 #include "tasks/data_checks.h"
-#include "training/batches.h"
-#include "training/loaded_run.h"
-#include "training/stored_run.h"
+#include "training/loop/batches.h"
+#include "training/run/loaded_run.h"
+#include "training/run/stored_run.h"
 
 namespace lra::cli {
 namespace {

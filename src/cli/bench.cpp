@@ -19,7 +19,7 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/presets.h"
+#include "training/run/presets.h"
 
 namespace lra::cli {
 namespace {

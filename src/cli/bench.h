@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "training/run_config.h"
+#include "training/run/run_config.h"
 
 namespace lra::cli {
 

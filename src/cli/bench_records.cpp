@@ -5,9 +5,9 @@
 #include "cli/bench.h"
 #include "data/files.h"
 #include "tasks/all.h"
-#include "training/data_root.h"
-#include "training/new_record.h"
-#include "training/shipped_configs.h"
+#include "training/run/data_root.h"
+#include "training/run/new_record.h"
+#include "training/run/shipped_configs.h"
 
 namespace lra::cli {
 

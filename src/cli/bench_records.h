@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "training/run_config.h"
+#include "training/run/run_config.h"
 
 namespace lra::cli {
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "records/run_record.h"
-#include "training/weights_choice.h"
+#include "training/loop/weights_choice.h"
 
 namespace lra::cli {
 

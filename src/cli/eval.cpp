@@ -13,10 +13,10 @@
 #include "io/atomic_file.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/class_metrics.h"
-#include "training/data_root.h"
-#include "training/loaded_run.h"
-#include "training/run_warnings.h"
+#include "training/loop/class_metrics.h"
+#include "training/run/data_root.h"
+#include "training/run/loaded_run.h"
+#include "training/run/run_warnings.h"
 
 namespace lra::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "io/atomic_file.h"
 #include "io/digest.h"
 #include "report/report.h"
-#include "training/loaded_run.h"
+#include "training/run/loaded_run.h"
 
 namespace lra::cli {
 namespace {

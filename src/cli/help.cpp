@@ -7,8 +7,8 @@
 #include "mixers/all.h"
 #include "models/model_config.h"
 #include "tasks/all.h"
-#include "training/group_config.h"
-#include "training/setting_list.h"
+#include "training/run/group_config.h"
+#include "training/run/setting_list.h"
 
 namespace lra::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
-#include "training/data_root.h"
-#include "training/presets.h"
+#include "training/run/data_root.h"
+#include "training/run/presets.h"
 
 namespace lra::cli {
 namespace {

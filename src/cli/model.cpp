@@ -3,9 +3,9 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "training/data_root.h"
-#include "training/fairness.h"
-#include "training/shipped_configs.h"
+#include "training/run/data_root.h"
+#include "training/run/fairness.h"
+#include "training/run/shipped_configs.h"
 
 namespace lra::cli {
 namespace {

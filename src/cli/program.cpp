@@ -27,7 +27,7 @@
 #include "io/bus_error.h"
 #include "mixers/python_layer.h"
 #include "ops/libtorch.h"
-#include "training/tensor_arena.h"
+#include "training/run/tensor_arena.h"
 
 namespace lra::cli {
 namespace {

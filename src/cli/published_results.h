@@ -1,7 +1,7 @@
 // Published results as the commands show them.
 #pragma once
 
-#include "report/literature.h"
+#include "report/tables/literature.h"
 
 namespace lra::cli {
 

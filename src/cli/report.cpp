@@ -13,7 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
 #include "records/check_record.h"
-#include "training/loaded_run.h"
+#include "training/run/loaded_run.h"
 
 namespace lra::cli {
 namespace {

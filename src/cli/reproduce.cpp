@@ -17,9 +17,9 @@
 #include "records/check_record.h"
 #include "records/record_comparison.h"
 #include "tasks/prepare_data.h"
-#include "training/budget.h"
-#include "training/data_root.h"
-#include "training/trainer.h"
+#include "training/loop/budget.h"
+#include "training/loop/trainer.h"
+#include "training/run/data_root.h"
 
 namespace lra::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/run_identity.h"
-#include "training/new_record.h"
-#include "training/run_folder.h"
+#include "training/run/new_record.h"
+#include "training/run/run_folder.h"
 
 namespace lra::cli {
 namespace {

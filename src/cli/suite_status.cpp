@@ -14,8 +14,8 @@
 #include "cli/slurm.h"
 #include "cli/suite_cells.h"
 #include "io/lock_file.h"
-#include "training/data_root.h"
-#include "training/run_folder.h"
+#include "training/run/data_root.h"
+#include "training/run/run_folder.h"
 
 namespace lra::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/suite_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
-#include "training/data_root.h"
+#include "training/run/data_root.h"
 
 namespace lra::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/text_format.h"
-#include "report/markup.h"
+#include "report/formats/markup.h"
 
 namespace lra::cli {
 namespace {

@@ -18,14 +18,14 @@
 #include "io/lock_file.h"
 #include "records/check_record.h"
 #include "records/run_identity.h"
-#include "report/settings.h"
+#include "report/tables/settings.h"
 #include "tasks/prepare_data.h"
-#include "training/data_root.h"
-#include "training/fairness.h"
-#include "training/loaded_run.h"
-#include "training/process_group.h"
-#include "training/stored_run.h"
-#include "training/trainer.h"
+#include "training/loop/trainer.h"
+#include "training/ranks/process_group.h"
+#include "training/run/data_root.h"
+#include "training/run/fairness.h"
+#include "training/run/loaded_run.h"
+#include "training/run/stored_run.h"
 
 namespace lra::cli {
 namespace {

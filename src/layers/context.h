@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/rng.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/libtorch.h"
 
 namespace lra::layers {

@@ -14,7 +14,7 @@
 
 #include "base/rng.h"
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace lra::mixers {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/test_tensors.h"
 
 namespace lra::mixers {

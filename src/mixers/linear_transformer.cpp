@@ -4,7 +4,7 @@
 // Padded keys contribute nothing; the released code lets them (docs/deviations.md, 3).
 #include "layers/linear.h"
 #include "mixers/all.h"
-#include "ops/feature_attention.h"
+#include "ops/attention/feature_attention.h"
 
 namespace lra::mixers {
 namespace {

@@ -6,7 +6,7 @@
 // are set to zero before they are projected; the released code lets padding take part, with rank 16
 // (docs/deviations.md, 8).
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 

@@ -8,7 +8,7 @@
 // the release pads: groups must not depend on the rest of a batch. Its misplaced mask and its
 // attended rounding rows are not reproduced (docs/deviations.md, 4 and 5).
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace lra::mixers {
 namespace {

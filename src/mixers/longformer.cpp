@@ -10,7 +10,7 @@
 //
 // The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace lra::mixers {
 namespace {

@@ -21,7 +21,7 @@
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
 #include "ops/precision.h"
-#include "ops/selective_scan.h"
+#include "ops/scan/selective_scan.h"
 
 namespace lra::mixers {
 namespace {

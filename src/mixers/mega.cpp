@@ -21,12 +21,12 @@
 #include "layers/feed_forward.h"
 #include "mixers/all.h"
 #include "mixers/row_chunks.h"
-#include "ops/diagonal_scan.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
 #include "ops/product.h"
+#include "ops/scan/diagonal_scan.h"
 #include "ops/softmax.h"
 
 namespace lra::mixers {

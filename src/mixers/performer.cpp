@@ -30,8 +30,8 @@
 #include "layers/on_device.h"
 #include "mixers/all.h"
 #include "mixers/random_features.h"
-#include "ops/attention.h"
-#include "ops/feature_attention.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/feature_attention.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {

@@ -30,7 +30,7 @@
 #include "base/rng.h"
 #include "layers/on_device.h"
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/sorted_runs.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/libtorch.h"
 
 namespace lra::mixers {

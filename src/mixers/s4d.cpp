@@ -15,8 +15,8 @@
 #include "layers/gated_output.h"
 #include "mixers/all.h"
 #include "mixers/state_space.h"
-#include "ops/diagonal_scan.h"
 #include "ops/precision.h"
+#include "ops/scan/diagonal_scan.h"
 
 namespace lra::mixers {
 namespace {

@@ -18,7 +18,7 @@
 #include "ops/sinkhorn.h"
 #include "base/rng.h"
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 #include "ops/token_blocks.h"

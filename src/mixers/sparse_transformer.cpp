@@ -19,7 +19,7 @@
 
 #include "layers/on_device.h"
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/sorted_runs.h"
 
 namespace lra::mixers {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
-#include "ops/state_scan.h"
+#include "ops/scan/state_scan.h"
 
 namespace lra::mixers {
 

@@ -29,7 +29,7 @@
 #include "layers/linear.h"
 #include "mixers/all.h"
 #include "mixers/row_chunks.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 #include "ops/softmax.h"

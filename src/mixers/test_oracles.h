@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mixers/every_mixer_test.h"
-#include "ops/dense_attention.h"
+#include "ops/attention/dense_attention.h"
 
 namespace lra::mixers {
 

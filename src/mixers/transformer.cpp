@@ -7,7 +7,7 @@
 // Padded queries give zero; the released code lets them attend uniformly (docs/deviations.md, 3).
 #include "layers/positions.h"
 #include "mixers/all.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace lra::mixers {
 namespace {

@@ -1,7 +1,7 @@
 #include "models/encoder.h"
 
 #include "mixers/all.h"
-#include "ops/dense_attention.h"
+#include "ops/attention/dense_attention.h"
 #include "ops/test_tensors.h"
 
 namespace lra::models {

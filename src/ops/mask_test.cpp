@@ -2,11 +2,11 @@
 // others give what they give for the tokens alone.
 #include <gmock/gmock.h>
 
-#include "ops/diagonal_scan.h"
-#include "ops/feature_attention.h"
-#include "ops/selective_scan.h"
+#include "ops/attention/feature_attention.h"
+#include "ops/scan/diagonal_scan.h"
+#include "ops/scan/selective_scan.h"
+#include "ops/scan/state_scan.h"
 #include "ops/sorted_runs.h"
-#include "ops/state_scan.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {

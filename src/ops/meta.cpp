@@ -4,11 +4,11 @@
 // Only operators with a kernel for each device are here; the others are composed of these, or of
 // LibTorch's.
 // gradient_norm returns a number, which requires data.
-#include "ops/attention_arguments.h"
+#include "ops/attention/attention_arguments.h"
+#include "ops/attention/feature_attention_problem.h"
 #include "ops/dispatch.h"
-#include "ops/feature_attention_problem.h"
 #include "ops/precision.h"
-#include "ops/selective_scan_problem.h"
+#include "ops/scan/selective_scan_problem.h"
 
 namespace lra::ops::meta {
 namespace {

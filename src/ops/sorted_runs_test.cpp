@@ -1,7 +1,7 @@
 #include "ops/sorted_runs.h"
 
-#include "ops/attention.h"
-#include "ops/dense_attention.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/dense_attention.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {

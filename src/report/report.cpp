@@ -5,8 +5,8 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "records/find_setting.h"
-#include "report/formats.h"
-#include "report/run_facts.h"
+#include "report/formats/formats.h"
+#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {

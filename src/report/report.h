@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "records/run_record.h"
-#include "report/literature.h"
 #include "report/record_files.h"
+#include "report/tables/literature.h"
 
 namespace lra::report {
 

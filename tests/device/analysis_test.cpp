@@ -7,7 +7,7 @@
 #include "analysis/rollout.h"
 #include "analysis/span.h"
 #include "stand_in.h"
-#include "training/test_runs.h"
+#include "training/run/test_runs.h"
 
 namespace lra::analysis {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
 

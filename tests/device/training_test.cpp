@@ -1,10 +1,10 @@
 // Training on a device, and changing the device at a resume: the files of the run are the CPU's.
-#include "training/trainer.h"
+#include "training/loop/trainer.h"
 
 #include "stand_in.h"
-#include "training/tensor_memory.h"
-#include "training/test_ranks.h"
-#include "training/test_trainer.h"
+#include "training/loop/test_trainer.h"
+#include "training/ranks/test_ranks.h"
+#include "training/run/tensor_memory.h"
 
 namespace lra::training {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "data/batch_order.h"
-#include "training/checkpoint.h"
-#include "training/stored_run.h"
-#include "training/test_runs.h"
+#include "training/run/checkpoint.h"
+#include "training/run/stored_run.h"
+#include "training/run/test_runs.h"
 
 namespace {
 

@@ -21,7 +21,7 @@
 #include "base/scratch_folder.h"
 #include "flip_bit.h"
 #include "io/safetensors.h"
-#include "training/checkpoint.h"
+#include "training/run/checkpoint.h"
 
 namespace {
 

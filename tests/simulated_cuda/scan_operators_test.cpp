@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ops/diagonal_scan.h"
 #include "ops/libtorch.h"
-#include "ops/selective_scan.h"
-#include "ops/state_scan.h"
+#include "ops/scan/diagonal_scan.h"
+#include "ops/scan/selective_scan.h"
+#include "ops/scan/state_scan.h"
 #include "ops/test_tensors.h"
 #include "tested_device.h"
 

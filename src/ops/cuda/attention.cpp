@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "kernels/attention/visibility.h"
-#include "ops/attention_problem.h"
+#include "ops/attention/attention_problem.h"
 #include "ops/cuda/device.h"
 
 namespace lra::ops::device {

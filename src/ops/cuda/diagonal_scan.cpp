@@ -1,13 +1,13 @@
 // Diagonal recurrences on a device: convolutions with the kernels k[l] = Re sum_n c_n a_n^l that
 // they amount to, by the library's transforms; thousands of positions one after another took
 // longer, even with two modes. The gradients of a and c are correlations.
-#include "ops/diagonal_scan.h"
+#include "ops/scan/diagonal_scan.h"
 
 #include <algorithm>
 
 #include "kernels/convolution/fourier.h"
 #include "ops/cuda/device.h"
-#include "ops/diagonal_scan_problem.h"
+#include "ops/scan/diagonal_scan_problem.h"
 
 namespace lra::ops::device {
 namespace {

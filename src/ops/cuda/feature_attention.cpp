@@ -1,6 +1,6 @@
 // Attention by feature maps on a device.
+#include "ops/attention/feature_attention_problem.h"
 #include "ops/cuda/device.h"
-#include "ops/feature_attention_problem.h"
 
 namespace lra::ops::device {
 namespace {

@@ -1,6 +1,6 @@
 // The selective scan on a device.
 #include "ops/cuda/device.h"
-#include "ops/selective_scan_problem.h"
+#include "ops/scan/selective_scan_problem.h"
 
 namespace lra::ops::device {
 namespace {

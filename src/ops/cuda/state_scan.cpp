@@ -1,6 +1,6 @@
 // State recurrences on a device.
 #include "ops/cuda/device.h"
-#include "ops/state_scan_problem.h"
+#include "ops/scan/state_scan_problem.h"
 
 namespace lra::ops::device {
 namespace {

@@ -1,0 +1,36 @@
+// Softmax attention by its definition, with explicit L x S arrays, composed of the library's
+// operators: the definition of attention, its second derivative, and the oracle of every mixer that
+// attends. Shares no code with the kernels.
+#pragma once
+
+#include "ops/attention/attention.h"
+
+namespace lra::ops {
+
+// bool [B or 1, H, L, S], B only with lists per batch element: the pairs that block lists and
+// window allow.
+at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads, int64_t queries,
+                          int64_t keys);
+
+// `allowed` restricted to pairs of a valid query and a valid key: [B, H or 1, L, S].
+at::Tensor masks_allow(at::Tensor allowed, const AttentionMask& mask);
+
+// Factor that attention dropout applies to weight (i, j) of plane b * H + h
+// (kernels/attention/attention.h): float64.
+at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS, const AttentionDropout& dropout);
+
+// scale q k^T + bias: q [B, L, H, E], k [B, S, H, E], bias [H, L, S] or undefined -> [B, H, L, S].
+// Scale 0 means 1 / sqrt(E).
+at::Tensor dense_scores(const at::Tensor& q, const at::Tensor& k, double scale = 0,
+                        const at::Tensor& bias = {});
+
+// softmax of the scores over the allowed keys, times v [B, S, H, E] -> [B, L, H, E]; `allowed`
+// broadcasts to [B, H, L, S]; rows without a key give 0.
+at::Tensor dense_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& allowed, const AttentionDropout& dropout = {},
+                           double scale = 0, const at::Tensor& bias = {});
+
+// logsumexp of the scores over the allowed keys [B, H, L], -infinity without one.
+at::Tensor dense_logsumexp(const at::Tensor& scores_BHLS, const at::Tensor& allowed);
+
+}  // namespace lra::ops

@@ -1,0 +1,158 @@
+#include "ops/attention/feature_attention.h"
+
+#include "ops/attention/feature_attention_problem.h"
+#include "ops/composed.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using kernels::FeatureMap;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
+
+using Signature = Tensor(const Tensor&, c10::string_view, const MaybeTensor&, double, double);
+using FeatureAttentionForward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view,
+                                                           const MaybeTensor&, double, double);
+using FeatureAttentionBackward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                        c10::string_view, const MaybeTensor&, double, double);
+
+const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
+
+std::tuple<Tensor, Tensor> feature_attention_forward_impl(const Tensor& qkv_in,
+                                                          c10::string_view features,
+                                                          const MaybeTensor& mask, double offset,
+                                                          double eps) {
+  check_feature_attention(qkv_in, mask);
+  const Tensor qkv = qkv_in.contiguous();
+  const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
+  const Tensor sums = at::empty(feature_sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
+  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::feature_attention_forward<T>(
+        {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
+         .out = mutable_data<T>(out),
+         .sums = sums.mutable_data_ptr<kernels::Wide<T>>()});
+  });
+  return {out, sums};
+}
+
+Tensor feature_attention_backward_impl(const Tensor& grad_in, const Tensor& qkv_in,
+                                       const Tensor& out, const Tensor& sums,
+                                       c10::string_view features, const MaybeTensor& mask,
+                                       double offset, double eps) {
+  check_feature_attention(qkv_in, mask);
+  const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
+  LRA_CHECK(out.sizes() == feature_out_shape(qkv) && out.is_contiguous());
+  LRA_CHECK(sums.sizes() == feature_sums_shape(qkv) && sums.is_contiguous());
+  LRA_CHECK_EQ(grad.sizes(), out.sizes());
+  Tensor grad_qkv = at::empty_like(qkv);
+  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::feature_attention_backward<T>(
+        {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
+         .out = const_data<T>(out),
+         .sums = sums.const_data_ptr<kernels::Wide<T>>(),
+         .grad = const_data<T>(grad),
+         .grad_qkv = mutable_data<T>(grad_qkv)});
+  });
+  return grad_qkv;
+}
+
+std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+  static const auto op = find_op<FeatureAttentionForward>("lra::packed_feature_attention_forward");
+  return op.call(qkv, features, mask, offset, eps);
+}
+
+Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view features,
+                                  const MaybeTensor& mask_BL, double offset, double eps) {
+  check_feature_attention(qkv_BL3HE, mask_BL);
+  const auto phi = [&](const Tensor& x) {
+    return feature_map_named(features) == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + offset;
+  };
+  const auto in = qkv_BL3HE.to(wide_type(qkv_BL3HE)).unbind(2);
+  const Tensor q = phi(in[0]);
+  Tensor k = phi(in[1]);
+  if (mask_BL) k = k.masked_fill(mask_BL->eq(0).unsqueeze(2).unsqueeze(3), 0);
+  const Tensor sums_BHRE = at::einsum("bshr,bshe->bhre", {k, in[2]});
+  const Tensor total_BLH1 = at::einsum("blhr,bhr->blh", {q, k.sum(1)}).unsqueeze(3) + eps;
+  const Tensor out =
+      at::einsum("blhr,bhre->blhe", {q, sums_BHRE}) / total_BLH1.masked_fill(total_BLH1 == 0, 1);
+  return out.to(qkv_BL3HE.scalar_type());
+}
+
+Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
+                 double offset, double eps) {
+  return std::get<0>(call_forward(qkv, features, mask, offset, eps));
+}
+
+struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const std::string& features,
+                        const MaybeTensor& mask, double offset, double eps) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    auto [out, sums] = call_forward(qkv, features, mask, offset, eps);
+    ctx->save_for_backward({qkv, out, sums, tensor_or_empty(mask)});
+    ctx->saved_data["features"] = features;
+    ctx->saved_data["offset"] = offset;
+    ctx->saved_data["eps"] = eps;
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    const std::string& features = ctx->saved_data["features"].toStringRef();
+    const MaybeTensor mask = optional_tensor(s[3]);
+    const double offset = ctx->saved_data["offset"].toDouble();
+    const double eps = ctx->saved_data["eps"].toDouble();
+    if (at::GradMode::is_enabled()) {
+      return composed_gradients(
+          "lra::packed_feature_attention",
+          [&](const auto& in) {
+            return variable_list{composed_feature_attention(in[0], features, mask, offset, eps)};
+          },
+          {s[0]}, {grads[0]}, 5);
+    }
+    static const auto op =
+        find_op<FeatureAttentionBackward>("lra::packed_feature_attention_backward");
+    return {op.call(grads[0], s[0], s[1], s[2], features, mask, offset, eps), Tensor(), Tensor(),
+            Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor packed_feature_attention(const Tensor& qkv, const Tensor& mask,
+                                const FeatureAttentionOptions& options) {
+  static const auto op = find_op<Signature>("lra::packed_feature_attention");
+  return op.call(qkv, name_of(options.map), optional_tensor(mask), options.offset, options.eps);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def(
+      "packed_feature_attention(Tensor qkv, str features, Tensor? mask=None, float offset=0.0, "
+      "float eps=0.0) -> Tensor",
+      composed_feature_attention);
+  m.def(
+      "packed_feature_attention_forward(Tensor qkv, str features, Tensor? mask, float offset, "
+      "float eps) -> (Tensor, Tensor)");
+  m.def(
+      "packed_feature_attention_backward(Tensor grad, Tensor qkv, Tensor out, Tensor sums, str "
+      "features, Tensor? mask, float offset, float eps) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("packed_feature_attention", out_alone);
+  m.impl("packed_feature_attention_forward", feature_attention_forward_impl);
+  m.impl("packed_feature_attention_backward", feature_attention_backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+    return FeatureAttentionFunction::apply(qkv, std::string(features), mask, offset, eps);
+  });
+}
+
+}  // namespace lra::ops

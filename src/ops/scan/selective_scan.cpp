@@ -1,0 +1,153 @@
+#include "ops/scan/selective_scan.h"
+
+#include "ops/composed.h"
+#include "ops/precision.h"
+#include "ops/scan/selective_scan_problem.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
+
+using SelectiveScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                    const Tensor&, const Tensor&, const MaybeTensor&,
+                                    const MaybeTensor&, bool, const MaybeTensor&);
+using SelectiveScanBackward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&,
+                                                     const Tensor&, const Tensor&, const Tensor&,
+                                                     const Tensor&, const MaybeTensor&,
+                                                     const MaybeTensor&, bool, const MaybeTensor&);
+
+Tensor selective_scan_forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a,
+                                   const Tensor& b, const Tensor& c, const Tensor& dt_bias,
+                                   const MaybeTensor& bias, const MaybeTensor& skip, bool reversed,
+                                   const MaybeTensor& mask) {
+  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  const Tensor y = at::empty_like(in.x);
+  with_float_type(x, "lra::selective_scan", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::selective_scan_forward<T>(in.problem<T>(), mutable_data<T>(y));
+  });
+  return y;
+}
+
+SelectiveScanGradients selective_scan_backward_impl(const Tensor& grad, const Tensor& x,
+                                                    const Tensor& dt, const Tensor& a,
+                                                    const Tensor& b, const Tensor& c,
+                                                    const Tensor& dt_bias, const MaybeTensor& bias,
+                                                    const MaybeTensor& skip, bool reversed,
+                                                    const MaybeTensor& mask) {
+  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  const SelectiveScanResults results(in, grad);
+  with_float_type(x, "lra::selective_scan", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::selective_scan_backward<T>(results.problem<T>());
+  });
+  return results.gradients();
+}
+
+template <typename... Arguments>
+Tensor call_selective_scan(const Arguments&... arguments) {
+  static const auto op = find_op<SelectiveScanForward>("lra::selective_scan");
+  return op.call(arguments...);
+}
+
+struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& dt, const Tensor& a,
+                        const Tensor& b, const Tensor& c, const Tensor& dt_bias,
+                        const MaybeTensor& bias, const MaybeTensor& skip, bool reversed,
+                        const MaybeTensor& mask) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->saved_data["reversed"] = reversed;
+    ctx->save_for_backward({x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip),
+                            tensor_or_empty(mask)});
+    return call_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    const bool reversed = ctx->saved_data["reversed"].toBool();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [&](const auto& in) {
+        return variable_list{composed_selective_scan(in[0], in[1], in[2], in[3], in[4], in[5],
+                                                     optional_tensor(in[6]), optional_tensor(in[7]),
+                                                     reversed, optional_tensor(in[8]))};
+      };
+      variable_list found = composed_gradients("lra::selective_scan", y, s, grads, 9);
+      found.insert(found.begin() + 8, Tensor());  // of `reversed`
+      return found;
+    }
+    static const auto op = find_op<SelectiveScanBackward>("lra::selective_scan_backward");
+    auto [of_x, of_dt, of_a, of_b, of_c, of_dt_bias, of_bias, of_skip] =
+        op.call(grads[0], s[0], s[1], s[2], s[3], s[4], s[5], optional_tensor(s[6]),
+                optional_tensor(s[7]), reversed, optional_tensor(s[8]));
+    return {of_x,
+            of_dt,
+            of_a,
+            of_b,
+            of_c,
+            of_dt_bias,
+            s[6].defined() ? of_bias : Tensor(),
+            s[7].defined() ? of_skip : Tensor(),
+            Tensor(),
+            Tensor()};
+  }
+};
+
+}  // namespace
+
+void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                          const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                          const MaybeTensor& skip, const MaybeTensor& mask) {
+  LRA_CHECK(x.dim() == 3 && a.dim() == 2 && b.dim() == 4);
+  const int64_t channels = x.size(2);
+  LRA_CHECK_EQ(dt.sizes(), x.sizes());
+  LRA_CHECK_EQ(c.sizes(), b.sizes());
+  LRA_CHECK_EQ(b.sizes().slice(0, 2), x.sizes().slice(0, 2));
+  LRA_CHECK(b.size(2) > 0 && channels % b.size(2) == 0);
+  LRA_CHECK(a.size(0) == b.size(3) && a.size(1) == channels);
+  for (const Tensor& t : {dt, b, c}) LRA_CHECK(t.scalar_type() == x.scalar_type());
+  const auto check_parameter = [&](const MaybeTensor& t, at::IntArrayRef sizes) {
+    if (!t) return;
+    LRA_CHECK_EQ(t->sizes(), sizes);
+    LRA_CHECK(t->scalar_type() == wide_type(x));
+  };
+  check_parameter(a, a.sizes());
+  check_parameter(bias, a.sizes());
+  check_parameter(dt_bias, {channels});
+  check_parameter(skip, {channels});
+  check_mask(mask, x.size(0), x.size(1));
+}
+
+Tensor selective_scan(const SelectiveScanInput& in) {
+  return call_selective_scan(in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN, in.dt_bias_D,
+                             optional_tensor(in.bias_ND), optional_tensor(in.skip_D), in.reversed,
+                             optional_tensor(in.mask_BL));
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def(
+      "selective_scan(Tensor x, Tensor dt, Tensor a, Tensor b, Tensor c, Tensor dt_bias, "
+      "Tensor? bias=None, Tensor? skip=None, bool reversed=False, Tensor? mask=None) -> Tensor",
+      composed_selective_scan);
+  m.def(
+      "selective_scan_backward(Tensor grad, Tensor x, Tensor dt, Tensor a, Tensor b, Tensor c, "
+      "Tensor dt_bias, Tensor? bias, Tensor? skip, bool reversed, Tensor? mask) -> (Tensor, "
+      "Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("selective_scan", selective_scan_forward_impl);
+  m.impl("selective_scan_backward", selective_scan_backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("selective_scan", [](const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                              const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                              const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
+    return SelectiveScanFunction::apply(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  });
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,102 @@
+// Tensors as a problem of kernels/scan/selective_scan.h, on any device.
+#pragma once
+
+#include "kernels/scan/selective_scan.h"
+#include "ops/dispatch.h"
+#include "ops/scan/selective_scan.h"
+
+namespace lra::ops {
+
+// The checked arguments of torch.ops.lra.selective_scan, contiguous, and the lengths in the mask.
+struct SelectiveScanArguments {
+  using Tensor = at::Tensor;
+  using MaybeTensor = std::optional<Tensor>;
+
+  SelectiveScanArguments(const Tensor& x_in, const Tensor& dt_in, const Tensor& a_in,
+                         const Tensor& b_in, const Tensor& c_in, const Tensor& dt_bias_in,
+                         const MaybeTensor& bias_in, const MaybeTensor& skip_in, bool reversed,
+                         const MaybeTensor& mask)
+      : reversed(reversed) {
+    check_selective_scan(x_in, dt_in, a_in, b_in, c_in, dt_bias_in, bias_in, skip_in, mask);
+    x = x_in.contiguous();
+    dt = dt_in.contiguous();
+    a = a_in.contiguous();
+    b = b_in.contiguous();
+    c = c_in.contiguous();
+    dt_bias = dt_bias_in.contiguous();
+    if (bias_in) bias = bias_in->contiguous();
+    if (skip_in) skip = skip_in->contiguous();
+    lengths = lengths_of(mask);
+  }
+
+  // Points into this.
+  template <typename T>
+  kernels::SelectiveScan<T> problem() const {
+    using W = kernels::Wide<T>;
+    const auto optional = [](const Tensor& t) {
+      return t.defined() ? t.const_data_ptr<W>() : nullptr;
+    };
+    return {.batch = x.size(0),
+            .length = x.size(1),
+            .channels = x.size(2),
+            .states = a.size(0),
+            .groups = b.size(2),
+            .reversed = reversed,
+            .x = const_data<T>(x),
+            .raw_dt = const_data<T>(dt),
+            .b = const_data<T>(b),
+            .c = const_data<T>(c),
+            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr,
+            .a = a.const_data_ptr<W>(),
+            .bias = optional(bias),
+            .dt_bias = dt_bias.const_data_ptr<W>(),
+            .skip = optional(skip)};
+  }
+
+  Tensor x, dt, a, b, c, dt_bias, bias, skip, lengths;
+  bool reversed;
+};
+
+// The gradients of x, dt, a, b, c, dt_bias, bias and skip.
+using SelectiveScanGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor,
+                                          at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+// The backward pass for the gradient of y, with memory for its results. Needs the arguments while
+// it lives.
+class SelectiveScanResults {
+ public:
+  SelectiveScanResults(const SelectiveScanArguments& in, const at::Tensor& grad)
+      : in_(in),
+        grad_(grad.contiguous()),
+        of_x_(at::empty_like(in.x)),
+        of_dt_(at::empty_like(in.x)),
+        of_b_(at::empty_like(in.b)),
+        of_c_(at::empty_like(in.c)),
+        of_parameters_(at::empty({2 * in.a.numel() + 2 * in.x.size(2)}, in.a.options())) {
+    LRA_CHECK_EQ(grad.sizes(), in.x.sizes());
+  }
+
+  template <typename T>
+  kernels::SelectiveScanBackward<T> problem() const {
+    return {.problem = in_.problem<T>(),
+            .grad = const_data<T>(grad_),
+            .grad_x = mutable_data<T>(of_x_),
+            .grad_dt = mutable_data<T>(of_dt_),
+            .grad_b = mutable_data<T>(of_b_),
+            .grad_c = mutable_data<T>(of_c_),
+            .grad_parameters = of_parameters_.mutable_data_ptr<kernels::Wide<T>>()};
+  }
+
+  SelectiveScanGradients gradients() const {
+    const int64_t pairs = in_.a.numel(), channels = in_.x.size(2);
+    const auto parts = of_parameters_.split_with_sizes({pairs, pairs, channels, channels});
+    return {of_x_, of_dt_,   parts[0].view(in_.a.sizes()), of_b_,
+            of_c_, parts[2], parts[1].view(in_.a.sizes()), parts[3]};
+  }
+
+ private:
+  const SelectiveScanArguments& in_;
+  const at::Tensor grad_, of_x_, of_dt_, of_b_, of_c_, of_parameters_;
+};
+
+}  // namespace lra::ops

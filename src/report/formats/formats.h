@@ -1,0 +1,51 @@
+// One function per output format. Each cleans and escapes all text it prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/json.h"
+#include "report/record_files.h"
+#include "report/tables/leaderboard.h"
+#include "report/tables/speed_grid.h"
+
+namespace lra::report {
+
+struct Literature;
+
+// The input of every format.
+struct ReportInput {
+  const std::vector<RunRecord>& records;
+  const Leaderboard& board;
+  const Leaderboard& own;  // of users' own data, if the format keeps it apart; else empty
+  const std::vector<Analysis>& analyses;
+  const std::vector<SpeedGrid>& grids;  // of the board's speeds
+  const std::string& title;
+  const std::vector<std::string>& problems;  // files that were left out, one line each
+  const Literature& literature;              // may be empty
+  bool show_literature = false;              // text, md; the page has it folded otherwise
+  bool color = false;                        // text only
+};
+
+std::string format_text(const ReportInput& input);
+// A report that fits a window: accuracies, speed, learning curves drawn with letters.
+std::string format_summary(const ReportInput& input);
+std::string format_markdown(const ReportInput& input);
+// Fields of formats for programs, unrounded; null for nothing.
+Json cell_json(const TaskColumn& column, const Cell& cell);
+Json average_json(const Average& average);
+Json speed_json(const SpeedRow& row);
+// One line per figure (long format): see the header line. No units or thousands separators.
+std::string format_csv(const ReportInput& input);
+// Everything: leaderboard with all numbers, and the records themselves. ASCII only.
+std::string format_json(const ReportInput& input);
+// The paper's Tables 1 to 5 and the content of Figure 2, with our figures, for the booktabs
+// package.
+std::string format_latex(const ReportInput& input);
+// One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
+// when there are several rows.
+std::string format_lm_eval(const ReportInput& input);
+// One self-contained page.
+std::string format_html(const ReportInput& input);
+
+}  // namespace lra::report

@@ -1,0 +1,210 @@
+// Figures 1 to 5 of the paper, from our records.
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/text_format.h"
+#include "report/formats/chart.h"
+#include "report/formats/csp_hash.h"
+#include "report/formats/html_parts.h"
+#include "report/formats/markup.h"
+#include "report/tables/trade_off.h"
+
+namespace lra::report {
+namespace {
+
+constexpr size_t kMostPictures = 12;  // of a kind: a page stays small
+
+// Empty when the record's picture could not be read.
+std::string picture_html(const Analysis& analysis, const std::string& name,
+                         const std::string& caption) {
+  const auto found = analysis.pictures.find(name);
+  if (found == analysis.pictures.end()) return "";
+  return "<figure><img src=\"data:image/png;base64," + base64(found->second) + "\" alt=\"" +
+         html(caption) + "\"><figcaption>" + html(caption) + "</figcaption></figure>\n";
+}
+
+std::string pictures_html(const std::string& title, const std::string& caption,
+                          const std::vector<std::string>& pictures) {
+  std::string text;
+  for (size_t i = 0; i < pictures.size() && i < kMostPictures; ++i) text += pictures[i];
+  if (text.empty()) return "";
+  if (pictures.size() > kMostPictures) {
+    text += "<p class=\"caption\">The first " + std::to_string(kMostPictures) + " of " +
+            std::to_string(pictures.size()) + ".</p>\n";
+  }
+  return "<h3>" + html(title) + "</h3>\n<p class=\"caption\">" + html(caption) +
+         "</p>\n<div class=\"pictures\">\n" + text + "</div>\n";
+}
+
+std::string pictures_and_table(const Table& table, const std::string& caption,
+                               const std::vector<std::string>& pictures) {
+  if (table.rows.empty()) return "";
+  const std::string shown = pictures_html(table.title, caption + " " + table.caption, pictures);
+  return shown.empty() ? table_html(table) : shown + bare_table_html(table);
+}
+
+void add(std::vector<std::string>& pictures, std::string picture) {
+  if (!picture.empty()) pictures.push_back(std::move(picture));
+}
+
+std::string example_caption(const AnalysisRecord& record, const RolloutExample& example) {
+  return analysis_label(record) + ", " + record.task + " example " + std::to_string(example.index) +
+         ": label " + std::to_string(example.label) + ", predicted " +
+         std::to_string(example.prediction);
+}
+
+std::string figure2(const std::vector<Analysis>& analyses) {
+  const Table table = span_table(analyses);
+  if (table.rows.empty()) return "";
+  const auto spans = analyses_of(analyses, "span");
+  std::set<std::string> models;
+  for (const AnalysisRecord* record : spans) models.insert(record->model_title);
+  std::vector<ChartBars> groups;
+  for (const AnalysisRecord* record : spans) {
+    const SpanFigures& span = record->span->tokens;
+    const std::string model = models.size() > 1 ? ", " + record->model_title : "";
+    groups.push_back({shown_task(*record) + model, {span.mean, span.uniform}});
+  }
+  return chart_figure(
+      table.title, table.caption,
+      {bar_chart("Required attention span in tokens, compared with uniform attention",
+                 "span, tokens", {"measured", "uniform attention"}, groups)},
+      bare_table_html(table));
+}
+
+std::string remark_of(const TradeOff& trade_off, const TradeOffPoint& point) {
+  std::string text =
+      point.title + ": " + fixed(point.quality, 2) + " %, " + speed_text(trade_off, point);
+  if (point.examples_per_s) text += ", " + rate_text(point.examples_per_s) + " examples/s";
+  if (point.memory_gb) text += ", " + fixed(*point.memory_gb, 2) + " GB";
+  return text;
+}
+
+// Quality against speed, or against memory, with the other as the area of the circles.
+std::string trade_off_chart(const TradeOff& trade_off, bool of_memory) {
+  std::vector<ChartCircle> circles;
+  for (const TradeOffPoint& p : trade_off.points) {
+    if (of_memory && !p.memory_gb) continue;
+    circles.push_back({p.title,
+                       remark_of(trade_off, p),
+                       {of_memory ? *p.memory_gb : p.speed, p.quality},
+                       (of_memory ? p.examples_per_s : p.memory_gb).value_or(0),
+                       of_memory ? p.on_memory_front : p.on_speed_front});
+  }
+  if (circles.empty()) return "";
+  return circle_chart(std::string("Quality against ") +
+                          (of_memory ? "memory; the area of circles is examples per second"
+                                     : "training speed; the area of circles is memory") +
+                          ", the line the Pareto front.",
+                      of_memory ? "memory, GB" : trade_off.speed_name, trade_off.quality_name,
+                      circles);
+}
+
+std::string figure3(const ReportInput& input) {
+  std::string text;
+  for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
+    if (trade_off.points.empty()) continue;
+    std::vector<std::string> charts = {trade_off_chart(trade_off, false),
+                                       trade_off_chart(trade_off, true)};
+    std::erase(charts, "");
+    text += chart_figure(trade_off.title,
+                         trade_off.caption +
+                             " Circle area is memory on the left, examples per second on the "
+                             "right; lines are Pareto fronts.",
+                         charts, bare_table_html(trade_off_table(trade_off)));
+  }
+  return text;
+}
+
+std::string figure4(const std::vector<Analysis>& analyses) {
+  std::vector<std::string> pictures;
+  for (const Analysis& analysis : analyses) {
+    if (!analysis.record.embeddings) continue;
+    const std::string label = analysis_label(analysis.record) + ", " + analysis.record.task;
+    const EmbeddingsResult& result = *analysis.record.embeddings;
+    add(pictures, picture_html(analysis, result.token_picture,
+                               label + ": similarity of each two token embeddings"));
+    add(pictures, picture_html(analysis, result.position_picture,
+                               label + ": similarity of each position embedding with all others"));
+  }
+  const Table table = similarity_table(analyses);
+  return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
+}
+
+std::string figure5(const std::vector<Analysis>& analyses) {
+  std::vector<std::string> pictures;
+  for (const Analysis& analysis : analyses) {
+    if (!analysis.record.rollout) continue;
+    for (const RolloutExample& example : analysis.record.rollout->examples) {
+      add(pictures,
+          picture_html(analysis, example.picture, example_caption(analysis.record, example)));
+    }
+  }
+  const Table table = rollout_table(analyses);
+  return pictures_and_table(
+      table,
+      "Pictures: the example (of Pathfinder, as in Figure 1), and what its prediction attends to.",
+      pictures);
+}
+
+// A list that names what is not among the records, and the commands that make it: pairs of what is
+// missing, if it is, and a command.
+std::string missing_html(std::initializer_list<std::tuple<bool, const char*, const char*>> wanted) {
+  std::string items;
+  for (const auto& [found, what, command] : wanted) {
+    if (!found)
+      items += std::string("<li>") + what + " among the records (" + command + ").</li>\n";
+  }
+  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
+}
+
+bool has_analysis(const ReportInput& input, const char* kind) {
+  return !analyses_of(input.analyses, kind).empty();
+}
+
+}  // namespace
+
+std::string figures_html(const ReportInput& input) {
+  return figure2(input.analyses) + figure3(input) + figure4(input.analyses) +
+         figure5(input.analyses) +
+         missing_html(
+             {{has_analysis(input, "span"), "Figure 2: no span analysis", "lra analyze span"},
+              {has_analysis(input, "embeddings"), "Figure 4: no embeddings analysis",
+               "lra analyze embeddings"},
+              {has_analysis(input, "rollout"), "Figures 1 and 5: no rollout analysis",
+               "lra analyze rollout"},
+              {!our_trade_off(input).points.empty(),
+               "Figure 3, ours: no two models with test accuracies and measurements next to the "
+               "Transformer's",
+               "lra bench"}});
+}
+
+std::string quality_and_speed_html(const ReportInput& input) {
+  TradeOff trade_off = training_trade_off(input.board);
+  TradeOff ours = our_trade_off(input);
+  if (ours.is_average || ours.points.size() > trade_off.points.size()) trade_off = std::move(ours);
+  if (trade_off.points.empty()) return "";
+  return chart_figure("Quality against training speed",
+                      trade_off.caption +
+                          " Up and to the right is better; the area of circles is memory, the line "
+                          "the Pareto front.",
+                      {trade_off_chart(trade_off, false)},
+                      bare_table_html(trade_off_table(trade_off)));
+}
+
+std::string missing_tables_html(const ReportInput& input) {
+  const auto is_measured = [&](const char* mode) {
+    return !efficiency_tables(input, mode).empty();
+  };
+  return missing_html({{is_measured("train"), "Table 2: no measurements", "lra bench --mode train"},
+                       {is_measured("infer"), "Table 4: no measurements", "lra bench --mode infer"},
+                       {has_analysis(input, "generalization"),
+                        "Table 3: no generalization analysis", "lra analyze generalization"},
+                       {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
+                        "lra analyze convergence"}});
+}
+
+}  // namespace lra::report

@@ -1,0 +1,339 @@
+// The leaderboard: a table whose groups of rows are our full runs, trivial baselines, short runs
+// and published results. It works without scripts: a <details> in the row or in the heading of a
+// group opens its content, through selectors of the style sheet (:has).
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <span>
+
+#include "base/text_format.h"
+#include "report/formats/html_parts.h"
+#include "report/formats/markup.h"
+#include "report/tables/baselines.h"
+#include "report/tables/literature.h"
+
+namespace lra::report {
+namespace {
+
+// A column of the page: of a task that has runs, or of one of the paper's six that has none.
+struct ShownTask {
+  std::string title;
+  std::optional<size_t> column;  // place in Leaderboard::columns
+  std::optional<PaperTask> paper;
+};
+
+struct Layout {
+  std::vector<ShownTask> tasks;  // the paper's six, then the others
+  // Second average: over all tasks that have runs; empty for one task and for the five of the
+  // first.
+  std::string all_title;
+  bool has_family = false;
+  bool has_seeds = false;  // some figure is of several seeds
+  std::set<std::string, std::less<>>
+      varying;  // what differs between rows: "preset", "weights", ...
+};
+
+constexpr std::string_view kDivision = "division", kAvgOfSix = "Avg of 6";
+
+struct Facet {
+  std::string_view name;
+  std::string (*text)(const Row& row);
+};
+
+constexpr Facet kFacets[] = {
+    {"preset", [](const Row& row) { return row.preset + " preset"; }},
+    {"weights", [](const Row& row) { return row.checkpoint + " weights tested"; }},
+    {"validation", [](const Row& row) { return "validation: " + row.validation; }},
+    {kDivision, [](const Row& row) { return row.division; }},
+};
+
+Layout layout_of(const ReportInput& input) {
+  const Leaderboard& board = input.board;
+  Layout layout;
+  for (int task = 0; task < kNumPaperTasks; ++task) {
+    const auto paper = static_cast<PaperTask>(task);
+    layout.tasks.push_back({std::string(paper_task_title(paper)), std::nullopt, paper});
+  }
+  size_t num_scored = 0;
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const TaskColumn& column = board.columns[i];
+    num_scored += column.paper && *column.paper != PaperTask::kPathX;
+    if (column.paper) layout.tasks[static_cast<size_t>(*column.paper)].column = i;
+    if (!column.paper) layout.tasks.push_back({column.title, i, std::nullopt});
+  }
+  const size_t num_tasks = board.columns.size();
+  const bool has_all = std::any_of(board.rows.begin(), board.rows.end(),
+                                   [](const Row& row) { return row.present.ours.has_value(); });
+  if (has_all && num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
+    layout.all_title = "Avg of " + std::to_string(num_tasks);
+  }
+  layout.has_family = !input.literature.families.empty();
+  layout.has_seeds = any_cell(board, [](const Cell& cell) { return cell.accuracy.count > 1; });
+  for (const Facet& facet : kFacets) {
+    std::set<std::string> values;
+    for (const Row& row : board.rows) values.insert(facet.text(row));
+    if (values.size() > 1) layout.varying.emplace(facet.name);
+  }
+  return layout;
+}
+
+std::string sub(const std::string& content) { return "<span class=\"sub\">" + content + "</span>"; }
+
+std::string sort_attribute(std::optional<double> value) {
+  return " data-sort=\"" + (value ? fixed(*value, 6) : "") + "\"";
+}
+
+const char* rank_class(Emphasis rank) {
+  return rank == Emphasis::kBest     ? " class=\"best\""
+         : rank == Emphasis::kSecond ? " class=\"second\""
+                                     : "";
+}
+
+// "1.5 h", "3.1 min GPU"
+std::string duration_text(const Cell& cell) {
+  if (!cell.train_seconds) return "";
+  return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
+}
+
+std::string task_cell_html(const Leaderboard& board, const Row& row, const ShownTask& task) {
+  if (!task.column) return "<td class=\"quiet\" data-sort=\"\">-</td>";
+  const Cell& cell = row.cells[*task.column];
+  if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
+  std::string text = "<td" + std::string(rank_class(rank_in_column(board, row, *task.column))) +
+                     sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
+                     (cell.shown_accuracy() && !cell.has(MarkKind::kTrivial) ? "" : " quiet") +
+                     "\">" + html(figure_text(cell)) + marks_html(cell.marks) + "</span>";
+  if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
+  if (const std::string cost = duration_text(cell); !cost.empty()) text += sub(cost);
+  return text + "</td>";
+}
+
+std::string average_html(const Leaderboard& board, const Row& row, Average Row::*average) {
+  const auto ours = (row.*average).ours;
+  return "<td" + std::string(rank_class(rank_of_average(board, row, average))) +
+         sort_attribute(ours) + "><span class=\"figure" + (ours ? "" : " quiet") + "\">" +
+         accuracy_text(ours) + "</span></td>";
+}
+
+// Columns after the tasks. Seeds are last: they are left out where every figure is of one.
+constexpr const char* kCosts[] = {"Parameters", "Peak memory", "Seeds"};
+
+std::span<const char* const> costs_of(const Layout& layout) {
+  return std::span(kCosts).first(std::size(kCosts) - !layout.has_seeds);
+}
+
+int64_t cost_of(const Cell& cell, size_t cost) {  // 0: unknown
+  if (cost == 0) return cell.num_parameters.value_or(0);
+  return cost == 1 ? cell.speed.peak_memory_bytes.value_or(0) : cell.accuracy.count;
+}
+
+std::string cost_text(int64_t value, size_t cost) {
+  if (cost == 0) return size_text(value);
+  return cost == 1 ? human_bytes(static_cast<uint64_t>(value)) : std::to_string(value);
+}
+
+// "3", or "1" above "to 3" where tasks differ.
+std::string cost_html(const Row& row, size_t cost) {
+  int64_t least = INT64_MAX, most = 0;
+  for (const Cell& cell : row.cells) {
+    most = std::max(most, cost_of(cell, cost));
+    if (cost_of(cell, cost) > 0) least = std::min(least, cost_of(cell, cost));
+  }
+  if (most == 0) return "<td class=\"aside\"" + sort_attribute({}) + ">-</td>";
+  std::string text = cost_text(least, cost);
+  if (cost_text(most, cost) != text) text += sub("to " + cost_text(most, cost));
+  return "<td class=\"aside\"" + sort_attribute(static_cast<double>(most)) + ">" + text + "</td>";
+}
+
+size_t num_columns(const Layout& layout) {
+  return 2 + costs_of(layout).size() + layout.tasks.size() + layout.has_family +
+         !layout.all_title.empty() + layout.varying.contains("division");
+}
+
+// Columns that a narrow screen leaves out.
+std::string word_html(const std::string& text) {
+  return "<td class=\"word aside\">" + (text.empty() ? "-" : html(text)) + "</td>";
+}
+
+// The row's differences from others; the division has a column.
+std::string differences_html(const Layout& layout, const Row& row) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const Facet& facet : kFacets) {
+    if (facet.name != kDivision && layout.varying.contains(facet.name)) add(facet.text(row));
+  }
+  if (!row.settings.empty()) add(row.settings);
+  return text.empty() ? "" : sub(html(text));
+}
+
+// The row below an entry that its <details> shows.
+std::string more_html(const Layout& layout, const std::string& content) {
+  return "<tr class=\"more\"><td colspan=\"" + std::to_string(num_columns(layout)) + "\">\n" +
+         content + "</td></tr>";
+}
+
+std::string entry_html(const ReportInput& input, const Layout& layout, const Row& row,
+                       const std::string& group) {
+  std::string text = "<tbody class=\"entry " + group +
+                     "\"><tr><th class=\"pin word\" scope=\"row\"><details><summary>" +
+                     html(row.title) + "</summary></details>" + differences_html(layout, row) +
+                     "</th>";
+  if (layout.has_family) text += word_html(family_of(input.literature, row.model));
+  for (const ShownTask& task : layout.tasks) {
+    text += task_cell_html(input.board, row, task);
+  }
+  text += average_html(input.board, row, &Row::scored);
+  if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
+  for (size_t cost = 0; cost < costs_of(layout).size(); ++cost) text += cost_html(row, cost);
+  if (layout.varying.contains(kDivision)) text += word_html(row.division);
+  return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
+}
+
+// A row that is not ranked and has nothing to open: `average` and `figure` are texts.
+template <typename Figure>
+std::string plain_row_html(const Layout& layout, const std::string& name, const std::string& family,
+                           const std::string& five, const std::string& all, const Figure& figure) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + name + "</th>";
+  if (layout.has_family) text += word_html(family);
+  for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
+  text += "<td>" + five + "</td>";
+  if (!layout.all_title.empty()) text += "<td>" + all + "</td>";
+  for (size_t i = 0; i < costs_of(layout).size(); ++i) text += "<td class=\"aside\"></td>";
+  return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
+}
+
+// The heading of a group of rows, which opens and closes it.
+std::string group_html(const Layout& layout, const std::string& group, bool is_open,
+                       const std::string& title) {
+  return "<tbody class=\"group " + group +
+         "\"><tr><th class=\"word\" scope=\"colgroup\" colspan=\"" +
+         std::to_string(num_columns(layout)) + "\"><details" + (is_open ? " open" : "") +
+         "><summary>" + title + "</summary></details></th></tr></tbody>\n";
+}
+
+std::string baseline_html(const Layout& layout, const BaselineRow& row) {
+  return plain_row_html(
+      layout, html(row.name), "trivial", accuracy_text(row.scored), "-",
+      [&](const ShownTask& task) {
+        return accuracy_text(task.column ? row.accuracy[*task.column] : std::nullopt);
+      });
+}
+
+// The best of each column in one row, and all of them to open.
+std::string baselines_html(const Leaderboard& board, const Layout& layout) {
+  if (board.baselines.empty()) return "";
+  BaselineRow best{.name = "Best trivial baseline", .accuracy = {}, .scored = std::nullopt};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const BaselineRow* row = best_baseline(board, i);
+    best.accuracy.push_back(row ? row->accuracy[i] : std::nullopt);
+  }
+  std::string all;
+  for (const BaselineRow& row : board.baselines) {
+    all += "<tbody class=\"plain trivial\">" + baseline_html(layout, row) + "</tbody>\n";
+  }
+  return "<tbody class=\"plain\">" + baseline_html(layout, best) + "</tbody>\n" +
+         group_html(layout, "trivial", false,
+                    "<b>" + std::to_string(board.baselines.size()) + "</b> trivial baselines") +
+         all;
+}
+
+std::string published_html(const Layout& layout, const PublishedResult& result) {
+  // The mean over the tasks that have runs here is not a published figure, but for all six.
+  const bool six = layout.all_title == kAvgOfSix;
+  const std::string name = "<details><summary>" + html(result.model) + "</summary></details>" +
+                           (result.kind == "own" ? "" : sub(html(result.kind)));
+  const std::string note = result.note.empty() ? "" : ". " + html(result.note);
+  return "<tbody class=\"entry published\">" +
+         plain_row_html(layout, name, result.family, accuracy_text(result.average(kNumScoredTasks)),
+                        accuracy_text(six ? result.average(kNumPaperTasks) : std::nullopt),
+                        [&](const ShownTask& task) {
+                          return task.paper ? result.text_of(*task.paper) : std::string("-");
+                        }) +
+         more_html(layout,
+                   "Source: " + html(result.source) + " (" + html(result.kind) + ")" + note) +
+         "</tbody>\n";
+}
+
+std::string header_html(const Layout& layout) {
+  std::string text = "<thead><tr>" + column_header("Model", true, "pin");
+  if (layout.has_family) text += column_header("Family", true, "aside");
+  for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
+  text += column_header("Avg of 5", false);
+  if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
+  for (const char* title : costs_of(layout)) text += column_header(title, false, "aside");
+  if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
+  return text + "</tr></thead>\n";
+}
+
+// The tasks behind each average.
+std::string averages_text(const Leaderboard& board, const Layout& layout) {
+  std::string text = " Avg of 5: the paper's, without Path-X.";
+  if (layout.all_title.empty()) return text;
+  std::string tasks;
+  for (const TaskColumn& column : board.columns) {
+    tasks += (tasks.empty() ? "" : ", ") + column.title;
+  }
+  return text + " " + layout.all_title + ": " + tasks + ".";
+}
+
+// Properties that all rows share, said once.
+std::string shared_text(const Leaderboard& board, const Layout& layout) {
+  std::string text;
+  for (const Facet& facet : kFacets) {
+    if (layout.varying.contains(facet.name)) continue;
+    text += (text.empty() ? "" : "; ") + facet.text(board.rows.front());
+  }
+  if (!has_published(board)) text += "; settings or data that nobody published";
+  if (!layout.has_seeds) text += "; one seed";
+  return " All rows: " + text.substr(text.starts_with("; ") ? 2 : 0) + ".";
+}
+
+}  // namespace
+
+std::string leaderboard_html(const ReportInput& input) {
+  const Leaderboard& board = input.board;
+  if (board.rows.empty()) return "";
+  const Layout layout = layout_of(input);
+  std::string full, shortened;
+  int num_short = 0;
+  for (const Row& row : board.rows) {
+    const bool is_short = is_short_row(row);
+    num_short += is_short;
+    (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
+  }
+  if (full.empty()) {
+    full.swap(shortened);
+    num_short = 0;
+  }
+  std::string text =
+      "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
+      "training steps. " +
+      html(joined({"★ best of equal settings and budget, underlined: second.", marks_legend(board)},
+                  " ") +
+           averages_text(board, layout) + shared_text(board, layout)) +
+      " Select a model for its runs, settings and the paper's figures."
+      "</p>\n"
+      "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
+      "<table>\n" +
+      header_html(layout) + full + baselines_html(board, layout);
+  if (num_short > 0) {
+    text +=
+        group_html(layout, "short", false,
+                   "<b>" + std::to_string(num_short) + (num_short == 1 ? "</b> row" : "</b> rows") +
+                       " of shorter runs, ranked among those of equal steps") +
+        shortened;
+  }
+  if (!input.literature.results.empty()) {
+    text += group_html(layout, "published", input.show_literature,
+                       "<b>" + std::to_string(input.literature.results.size()) +
+                           "</b> published results, not ranked: protocols, sizes and seeds differ");
+    for (const PublishedResult& result : input.literature.results) {
+      text += published_html(layout, result);
+    }
+  }
+  return text + "</table></div>\n";
+}
+
+}  // namespace lra::report

@@ -1,0 +1,52 @@
+// The sections of the HTML page, each a string; empty when there is nothing to show.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/formats/formats.h"
+#include "report/tables/tables.h"
+
+namespace lra::report {
+
+// The leaderboard with its caption: rows of full runs, trivial baselines, short runs, and published
+// results, sortable within each group; empty without training runs.
+std::string leaderboard_html(const ReportInput& input);
+// The figures of a row in full, with the paper's, links to the runs, and the settings.
+std::string row_details_html(const Leaderboard& board, const Row& row);
+
+// Any other table, sortable, with heading and caption, empty for one without rows; or only the
+// table.
+std::string table_html(const Table& table);
+std::string bare_table_html(const Table& table);
+
+// One chart of quality against training speed, measured or as logged; empty for less than two
+// models.
+std::string quality_and_speed_html(const ReportInput& input);
+
+// Figures 2 to 5 of the paper, and which of them have no data here.
+std::string figures_html(const ReportInput& input);
+// Names those of Tables 2 to 5 that have no data here.
+std::string missing_tables_html(const ReportInput& input);
+
+// A <details> for every record, with the id that run_id says: result, protocol, provenance,
+// settings.
+std::string runs_html(const std::vector<RunRecord>& records);
+
+// The id of the record at that place, from 0: "run-1" for the first, which is shown as "Run 1".
+std::string run_id(size_t index);
+
+// Its style sheet and script. Their sources are the files of tools/web, which the build turns into
+// the definitions of these functions.
+std::string_view page_style();
+std::string_view page_script();
+
+// The signs, each with its word and reason in a tooltip.
+std::string marks_html(const Marks& marks);
+
+// "<th>" of a sortable column. `word`: text rather than figures.
+std::string column_header(const std::string& title, bool word,
+                          const std::string& more_classes = "");
+
+}  // namespace lra::report

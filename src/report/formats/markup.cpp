@@ -1,0 +1,136 @@
+#include "report/formats/markup.h"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <utility>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+using Escapes = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// `text` with every character that the table names, one byte or more, replaced.
+std::string replaced(std::string_view text, const Escapes& escapes) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto found = std::ranges::find_if(
+        escapes, [&](const auto& escape) { return text.substr(i).starts_with(escape.first); });
+    out += found == escapes.end() ? text.substr(i, 1) : found->second;
+    i += found == escapes.end() ? 1 : found->first.size();
+  }
+  return out;
+}
+
+// Bytes of an invisible character at the start of valid UTF-8 `text`; 0 when there is none.
+size_t invisible_length(std::string_view text) {
+  if (text.starts_with("\xD8\x9C")) return 2;  // U+061C
+  if (text.starts_with("\xEF\xBB\xBF")) return 3;
+  if (text.size() < 3 || text[0] != '\xE2') return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  const auto third = static_cast<unsigned char>(text[2]);
+  const bool hidden = (second == 0x80 && third >= 0x8B && third <= 0x8F) ||  // U+200B..200F
+                      (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||  // U+2028..202E
+                      (second == 0x81 && third == 0xA0) ||                   // U+2060
+                      (second == 0x81 && third >= 0xA6 && third <= 0xA9);    // U+2066..2069
+  return hidden ? 3 : 0;
+}
+
+}  // namespace
+
+std::string clean(std::string_view text) {
+  const std::string shown = printable(text);
+  std::string out;
+  for (size_t i = 0; i < shown.size();) {
+    if (const size_t skip = invisible_length(std::string_view(shown).substr(i))) {
+      i += skip;
+    } else {
+      out += shown[i++];
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> broken_lines(const std::string& text, int width) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (size_t begin = 0; begin < text.size();) {
+    // Leading spaces are an indent and stay with their word.
+    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', begin)), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && display_width(line + " " + word) > width) {
+      lines.push_back(line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  if (!line.empty() || lines.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::string html(std::string_view text) {
+  return replaced(clean(text),
+                  {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+}
+
+std::string markdown(std::string_view text) {
+  // Parentheses and exclamation marks are markup only next to brackets, which are escaped.
+  constexpr std::string_view kSpecial = "\\`*{}[]<>#|~$&@^";
+  std::string out;
+  const std::string shown = clean(text);
+  const auto is_word = [&](size_t i) {  // false past either end
+    return i < shown.size() && std::isalnum(static_cast<unsigned char>(shown[i])) != 0;
+  };
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const char c = shown[i];
+    const bool is_special =
+        kSpecial.find(c) != std::string_view::npos ||
+        (c == '_' && !(is_word(i - 1) && is_word(i + 1))) ||          // emphasis
+        (c == ':' && i + 1 < shown.size() && shown[i + 1] != ' ') ||  // https://, :smile:
+        (c == '+' && i == 0) ||                                       // an item of a list
+        (c == '.' && i >= 3 && shown.compare(i - 3, 3, "www") == 0);  // a link
+    if (is_special) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string latex(std::string_view text) {
+  return replaced(clean(text), {{"\\", "\\textbackslash{}"},
+                                {"~", "\\textasciitilde{}"},
+                                {"^", "\\textasciicircum{}"},
+                                {"<", "\\textless{}"},
+                                {">", "\\textgreater{}"},
+                                {"\"", "{\\char34}"},
+                                {"{", "\\{"},
+                                {"}", "\\}"},
+                                {"$", "\\$"},
+                                {"&", "\\&"},
+                                {"#", "\\#"},
+                                {"_", "\\_"},
+                                {"%", "\\%"},
+                                // Our own signs, which LaTeX's fonts lack in text.
+                                {"±", "$\\pm$"},
+                                {"†", "$^\\dagger$"},
+                                {"‡", "$^\\ddagger$"},
+                                {"§", "\\S{}"}});
+}
+
+std::string csv(std::string_view text) {
+  std::string field = clean(text);
+  if (!field.empty() && std::string_view("=+-@").find(field[0]) != std::string_view::npos) {
+    field.insert(field.begin(), '\'');
+  }
+  if (field.find_first_of(",\"") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace lra::report

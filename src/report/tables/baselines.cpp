@@ -1,0 +1,144 @@
+#include "report/tables/baselines.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "records/find_setting.h"
+#include "report/tables/settings.h"
+#include "report/tables/tables.h"
+
+namespace lra::report {
+namespace {
+
+// Figures of one task in percent, by data and length: a baseline of 4,000 bytes is another
+// classifier than one of 1,000.
+using TaskFigures = std::map<SettingLines, std::vector<double>>;
+// name -> task
+using Figures = std::map<std::string, std::map<std::string, TaskFigures>>;
+
+void fill_listops(Figures& figures) {
+  for (const auto& [name, value] :
+       {std::pair{std::string("majority"), kListopsMajority},
+        std::pair{std::string(kRootOperatorName), kListopsRootOperator}}) {
+    auto& known = figures[name]["listops"];
+    if (known.empty()) known[{}].push_back(value);
+  }
+}
+
+std::optional<double> scored_average(const BaselineRow& row,
+                                     const std::vector<TaskColumn>& columns) {
+  double sum = 0;
+  int count = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].paper || *columns[i].paper == PaperTask::kPathX || !row.accuracy[i]) continue;
+    sum += *row.accuracy[i];
+    ++count;
+  }
+  if (count != kNumScoredTasks) return std::nullopt;
+  return sum / count;
+}
+
+BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
+  BaselineRow row{.name = "chance", .accuracy = {}, .scored = std::nullopt};
+  for (const TaskColumn& column : columns) {
+    row.accuracy.push_back(column.paper
+                               ? std::optional(kPaperChance[static_cast<size_t>(*column.paper)])
+                               : std::nullopt);
+  }
+  row.scored = scored_average(row, columns);
+  return row;
+}
+
+std::string shown_name(const std::string& name) {
+  return name == "root_operator" ? std::string(kRootOperatorName) : name;
+}
+
+// The facts that a run's trivial classifiers depend on.
+SettingLines data_lines(const RunRecord& record) {
+  SettingLines lines = {hash_line("data", record.data_hash)};
+  if (const auto length = find_setting_as<int64_t>(record.config, "task", "length")) {
+    lines.insert("length=" + std::to_string(*length));
+  }
+  return lines;
+}
+
+Figures found_figures(const std::vector<RunRecord>& records) {
+  Figures figures;
+  bool has_listops = false;
+  for (const RunRecord& record : records) {
+    if (record.kind != "train") continue;
+    has_listops = has_listops || record.task == "listops";
+    for (const auto& [name, accuracy] : record.baselines) {
+      figures[shown_name(name)][record.task][data_lines(record)].push_back(100 * accuracy);
+    }
+  }
+  if (has_listops) fill_listops(figures);
+  return figures;
+}
+
+// Rows of one baseline: the tasks of one setting under its name, then one row for each setting of
+// a task that has several.
+std::map<std::string, std::map<std::string, double>> named_rows(
+    const std::string& name, const std::map<std::string, TaskFigures>& tasks) {
+  std::map<std::string, std::map<std::string, double>> rows;
+  for (const auto& [task, variants] : tasks) {
+    std::set<SettingLines> settings;
+    for (const auto& [lines, values] : variants) settings.insert(lines);
+    for (const auto& [lines, label] : labels_apart(settings)) {
+      const std::string row = label.empty() ? name : name + " (" + task + ": " + label + ")";
+      rows[row][task] = summarize(variants.at(lines)).mean;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
+                                        const std::vector<TaskColumn>& columns) {
+  std::vector<BaselineRow> rows;
+  for (const auto& [name, tasks] : found_figures(records)) {
+    for (const auto& [shown, accuracies] : named_rows(name, tasks)) {
+      BaselineRow row{.name = shown, .accuracy = {}, .scored = std::nullopt};
+      for (const TaskColumn& column : columns) {
+        const auto found = accuracies.find(column.task);
+        row.accuracy.push_back(found == accuracies.end() ? std::nullopt
+                                                         : std::optional(found->second));
+      }
+      row.scored = scored_average(row, columns);
+      rows.push_back(std::move(row));
+    }
+  }
+  if (!columns.empty()) rows.push_back(chance_row(columns));
+  return rows;
+}
+
+const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
+  const BaselineRow* best = nullptr;
+  for (const BaselineRow& row : board.baselines) {
+    const std::optional<double> accuracy = row.accuracy[column];
+    if (accuracy && (!best || *accuracy > *best->accuracy[column])) best = &row;
+  }
+  return best;
+}
+
+Trivial best_trivial(const Leaderboard& board, size_t column, const Cell& cell,
+                     const std::vector<RunRecord>& records) {
+  std::map<std::string, std::vector<double>> recorded;
+  for (const size_t run : cell.runs) {
+    for (const auto& [name, accuracy] : records[run].baselines) {
+      recorded[shown_name(name)].push_back(100 * accuracy);
+    }
+  }
+  Trivial best;
+  for (const auto& [name, values] : recorded) {
+    best = std::max(best, {summarize(values).mean, name});
+  }
+  if (const BaselineRow* row = best_baseline(board, column); row && recorded.empty()) {
+    best = {*row->accuracy[column], row->name};
+  }
+  return best;
+}
+
+}  // namespace lra::report

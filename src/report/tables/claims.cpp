@@ -1,0 +1,96 @@
+#include "report/tables/claims.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+std::string figure_of(const Measured& m, const std::string& unit) {
+  if (std::isinf(m.value)) return "(never reached)";
+  const auto number = [&](double value) {
+    if (unit == "steps") return thousands(std::llround(value));
+    return fixed(value, 2);
+  };
+  std::string text = number(m.value);
+  if (m.noise > 0) text += " ± " + number(m.noise);
+  return unit.empty() ? text : text + " " + unit;
+}
+
+bool is_made(const Comparison& c) { return c.left && c.right; }
+
+// Difference of the left and the right figure, in units of the noise.
+double margin(const Comparison& c) {
+  const double difference = c.left->value - c.right->value;
+  if (std::isnan(difference)) return 0;  // neither was ever reached
+  const double noise = std::hypot(c.left->noise, c.right->noise);
+  if (difference == 0) return 0;
+  return noise > 0 ? difference / noise : std::copysign(HUGE_VAL, difference);
+}
+
+// Orders comparisons by how close they are to being wrong; the closest is shown.
+bool is_closer(const Comparison& a, const Comparison& b) {
+  const double left = margin(a), right = margin(b);
+  if (left != right) return left < right;
+  return a.left->value - a.right->value < b.left->value - b.right->value;
+}
+
+std::string sentence(const Comparison& c) {
+  const double by = margin(c);
+  const char* relation = by > 1 ? " above " : by < -1 ? " below " : " as good as ";
+  return c.left_name + " " + figure_of(*c.left, c.unit) + relation + c.right_name + " " +
+         figure_of(*c.right, c.unit);
+}
+
+}  // namespace
+
+std::string_view verdict_text(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"confirmed", "contradicted", "undecided", "not tested"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+Judgement judge(const std::vector<Comparison>& comparisons) {
+  std::vector<Comparison> made;
+  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(made), is_made);
+  if (made.empty()) return {};
+  const Comparison& closest = *std::min_element(made.begin(), made.end(), is_closer);
+  if (margin(closest) < -1) return {Verdict::kContradicted, sentence(closest)};
+  if (made.size() < comparisons.size()) {
+    return {Verdict::kNotTested, std::to_string(made.size()) + " of " +
+                                     std::to_string(comparisons.size()) +
+                                     " comparisons can be made; the closest: " + sentence(closest)};
+  }
+  return {margin(closest) > 1 ? Verdict::kConfirmed : Verdict::kUndecided, sentence(closest)};
+}
+
+std::vector<JudgedClaim> judge_claims(const ReportInput& input) {
+  const Evidence paper = paper_evidence(), weak = weak_evidence(input);
+  const Evidence full[] = {full_evidence(input, "paper"), full_evidence(input, "release")};
+  std::vector<JudgedClaim> judged;
+  for (const Claim& claim : paper_claims()) {
+    JudgedClaim result{.claim = &claim, .ours = {}, .paper = judge(claim.comparisons(paper))};
+    for (const Evidence& evidence : full) {
+      const Judgement found = judge(claim.comparisons(evidence));
+      if (result.ours.verdict == Verdict::kNotTested && !found.finding.empty()) result.ours = found;
+    }
+    if (result.ours.finding.empty()) result.small = judge(claim.comparisons(weak));
+    judged.push_back(std::move(result));
+  }
+  return judged;
+}
+
+std::string scaled_verdict_text(const JudgedClaim& judged) {
+  const std::string full(verdict_text(judged.ours.verdict));
+  if (judged.small.finding.empty()) return full;
+  return "full scale: " + full +
+         "; small scale: " + std::string(verdict_text(judged.small.verdict));
+}
+
+std::string scaled_finding(const JudgedClaim& judged) {
+  if (judged.small.finding.empty()) return judged.ours.finding;
+  return "small scale: " + judged.small.finding;
+}
+
+}  // namespace lra::report

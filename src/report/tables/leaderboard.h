@@ -1,0 +1,144 @@
+// Builds the leaderboard from run records: rows, averages, comparisons, warnings. All accuracies
+// are in percent. "Nothing" is std::nullopt throughout; 0 is never used for it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "records/run_record.h"
+#include "report/tables/marks.h"
+#include "report/tables/paper_tables.h"
+#include "report/tables/speed.h"
+#include "report/tables/statistics.h"
+
+namespace lra::report {
+
+struct TaskColumn {
+  std::string task, title;
+  int64_t version = 0;
+  std::optional<PaperTask> paper;  // nothing for a task the paper does not have
+};
+
+// A classifier that needs no model.
+struct Trivial {
+  double accuracy = 0;
+  std::string name;  // empty: none
+  auto operator<=>(const Trivial&) const = default;
+};
+
+// The runs of one row on one task.
+struct Cell {
+  Summary accuracy;  // test accuracy over the finished runs (count 0: none finished)
+  // Half-width of the 95 % interval: the wider of that over seeds and that of the test set's size.
+  std::optional<double> interval;
+  int num_diverged = 0, num_failed = 0, num_unfinished = 0;
+  bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
+  // "100 of 5,000 steps": how the runs fall short of full ones (see marks.h), separated by "; ";
+  // empty for full ones. Their steps.
+  std::string shortfall;
+  std::set<int64_t> steps;
+  bool is_published = true;             // all of a published setting: RunRecord::published_setting
+  std::string task_changes, departure;  // as marks.h has them
+  // The facts that ranked runs share, beside their budget: preset, data and how much of it is
+  // used.
+  std::string setting;
+  Trivial trivial;  // the best one on the cell's data
+  Marks marks;      // with the reasons of all runs
+  // The figures of the paper, if its task is unchanged.
+  std::optional<double> paper_v0, paper_v1;
+  bool paper_fail = false;
+  // Settings that only these runs of the model, preset and task have; often empty.
+  std::string settings;
+  std::string validation, division;
+  std::optional<int64_t> num_parameters;
+  std::optional<double> train_seconds;  // only training steps, mean over the finished runs
+  CellSpeed speed;
+  std::string devices;       // every one that computed a run, "; " between
+  bool on_gpu = false;       // some run was
+  std::vector<size_t> runs;  // their places among the records
+
+  bool was_run() const { return accuracy.count + num_diverged + num_failed + num_unfinished > 0; }
+  // The figure that is shown.
+  std::optional<double> shown_accuracy() const {
+    if (accuracy.count == 0) return std::nullopt;
+    return accuracy.mean;
+  }
+  // Empty without such a mark.
+  std::string reason(MarkKind kind) const {
+    const auto found = std::ranges::find(marks, kind, &Mark::kind);
+    return found == marks.end() ? "" : found->reason;
+  }
+  bool has(MarkKind kind) const { return !reason(kind).empty(); }
+  // The figure that may be averaged over tasks: that of full runs, not on suspect data.
+  std::optional<double> full_accuracy() const {
+    return shortfall.empty() && !has(MarkKind::kSuspect) ? shown_accuracy() : std::nullopt;
+  }
+  // The figure that may be set against the paper.
+  std::optional<double> compared_accuracy() const {
+    return is_published && task_changes.empty() ? full_accuracy() : std::nullopt;
+  }
+};
+
+// True if the figures of two cells of a column may be ranked: both have one, the settings are the
+// same, and so is the budget, which is the preset's own or a number of steps.
+bool are_ranked(const Cell& a, const Cell& b);
+
+// An average over tasks, each part present only when all its parts exist.
+struct Average {
+  std::optional<double> ours, paper_v0, paper_v1;
+  std::optional<double> compared;  // our figure if it may be compared with the paper
+};
+
+struct Row {
+  std::string model, title, preset, settings;
+  bool is_self_pretrained = false;               // stated in the title; ranked only among such rows
+  std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
+  std::string revisions, machines;               // every one that occurs, "; " between
+  std::vector<Cell> cells;                       // one per column
+  Average scored;                                // the paper's: the five tasks without Path-X
+  Average present;                               // all columns of this report
+};
+
+// A trivial classifier, which a model has to beat.
+struct BaselineRow {
+  std::string name;
+  std::vector<std::optional<double>> accuracy;  // one per column
+  std::optional<double> scored;
+};
+
+struct Leaderboard {
+  std::vector<TaskColumn> columns;  // the paper's order, then by name
+  // Best average first, then those above the trivial baseline of most tasks, then short runs of one
+  // setting and budget, the best first.
+  std::vector<Row> rows;
+  std::vector<BaselineRow> baselines;
+  std::vector<SpeedRow> speeds;
+  std::vector<std::string> warnings;
+  int num_runs = 0;  // training records, repetitions included
+};
+
+// True if some figure is of a published setting.
+bool has_published(const Leaderboard& board);
+
+// True if `is` holds for some cell.
+template <typename Predicate>
+bool any_cell(const Leaderboard& board, const Predicate& is) {
+  return std::ranges::any_of(board.rows,
+                             [&](const Row& row) { return std::ranges::any_of(row.cells, is); });
+}
+
+// Throws lra::Error when the records hold two versions of one task.
+Leaderboard build_leaderboard(const std::vector<RunRecord>& records);
+
+// The paper's name of the task, for one that it does not have our title.
+std::string shown_task(const RunIdentity& run);
+
+// Ours minus the paper's, if both exist.
+std::optional<double> difference(std::optional<double> ours, std::optional<double> paper);
+
+}  // namespace lra::report

@@ -1,0 +1,137 @@
+#include "report/tables/literature.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text_format.h"
+#include "io/json.h"
+
+namespace lra::report {
+namespace {
+
+constexpr std::array<std::string_view, kNumPaperTasks> kTaskNames = {
+    "listops", "text", "retrieval", "image", "pathfinder", "pathx"};
+
+PublishedResult parse_result(const Json& row, const std::string& path) {
+  JsonFields fields(row, path, "results");
+  PublishedResult result{.model = fields.get<std::string>("model"),
+                         .family = fields.get<std::string>("family"),
+                         .source = fields.get<std::string>("source"),
+                         .note = fields.find<std::string>("note").value_or(""),
+                         .kind = fields.get<std::string>("kind"),
+                         .accuracy = {}};
+  const Json& accuracy = row.at("accuracy");
+  JsonFields by_task = fields.object("accuracy");
+  for (size_t task = 0; task < kTaskNames.size(); ++task) {
+    const char* name = kTaskNames[task].data();
+    result.fail[task] = accuracy.contains(name) && accuracy.at(name) == "FAIL";
+    if (result.fail[task]) {
+      by_task.get<std::string>(name);
+    } else {
+      result.accuracy[task] = by_task.find<double>(name);
+    }
+  }
+  by_task.finish();
+  fields.finish();
+  return result;
+}
+
+PublishedResult paper_result(const PaperModel& model, const std::string& family) {
+  PublishedResult result{.model = std::string(model.label),
+                         .family = family,
+                         .source = "Long Range Arena (Tay et al.), Table 6",
+                         .note = "",
+                         .kind = "own",
+                         .accuracy = {}};
+  for (size_t task = 0; task < kNumScoredTasks; ++task) {
+    result.accuracy[task] = paper_accuracy(model, static_cast<PaperTask>(task), PaperVersion::kV1);
+  }
+  result.fail[static_cast<size_t>(PaperTask::kPathX)] = true;
+  return result;
+}
+
+}  // namespace
+
+std::string PublishedResult::text_of(PaperTask task) const {
+  const auto place = static_cast<size_t>(task);
+  return fail[place] ? "FAIL" : accuracy_text(accuracy[place]);
+}
+
+std::optional<double> PublishedResult::average(int num_tasks) const {
+  double sum = 0;
+  for (size_t task = 0; task < static_cast<size_t>(num_tasks); ++task) {
+    if (!accuracy[task] && !fail[task]) return std::nullopt;
+    sum += fail[task] ? 50 : *accuracy[task];
+  }
+  return sum / num_tasks;
+}
+
+Literature read_literature(const std::string& path, const std::string& edited) {
+  const Json document = read_json_file(path);
+  JsonFields fields(document, path);
+  fields.get<std::string>("about");
+  Literature literature;
+  fields.object("families");
+  for (const auto& [model, family] : document.at("families").items()) {
+    literature.families[model] = family.get<std::string>();
+  }
+  for (const Json& row : fields.array("results")) {
+    PublishedResult& result = literature.results.emplace_back(parse_result(row, path));
+    if (edited.empty()) continue;
+    result.kind = "unverified";
+    result.note = edited;
+  }
+  fields.finish();
+  for (const PaperModel& model : paper_models()) {
+    literature.results.push_back(
+        paper_result(model, family_of(literature, std::string(model.name))));
+  }
+  std::stable_sort(literature.results.begin(), literature.results.end(),
+                   [](const PublishedResult& a, const PublishedResult& b) {
+                     const auto score = [](const PublishedResult& result) {
+                       return std::pair(result.average(kNumPaperTasks).value_or(0),
+                                        result.average(kNumScoredTasks).value_or(0));
+                     };
+                     return score(a) > score(b);
+                   });
+  return literature;
+}
+
+std::string family_of(const Literature& literature, const std::string& model) {
+  const PaperModel* paper = paper_model(model);
+  const auto found = literature.families.find(paper ? std::string(paper->name) : model);
+  return found == literature.families.end() ? "" : found->second;
+}
+
+Table literature_table(const Literature& literature) {
+  Table table{.title = "Published results, percent",
+              .caption =
+                  "Test accuracy as printed in each source, not ranked with the runs above: "
+                  "protocols, model sizes and numbers of seeds differ. Avg 6 counts FAIL as 50. "
+                  "Figures are the authors' own, re-run by others, collected by another paper, or "
+                  "unverified (collected, origin not traced).",
+              .header = {"Model", "Family"},
+              .rows = {},
+              .num_left = 2};
+  for (int task = 0; task < kNumPaperTasks; ++task) {
+    table.header.emplace_back(paper_task_title(static_cast<PaperTask>(task)));
+  }
+  table.header.insert(table.header.end(), {"Avg 5", "Avg 6", "Figures", "Source", "Note"});
+  for (const PublishedResult& result : literature.results) {
+    std::vector<TableCell> cells = {{result.model}, {result.family}};
+    for (int task = 0; task < kNumPaperTasks; ++task) {
+      cells.push_back({result.text_of(static_cast<PaperTask>(task))});
+    }
+    for (const int num_tasks : {kNumScoredTasks, kNumPaperTasks}) {
+      cells.push_back({accuracy_text(result.average(num_tasks))});
+    }
+    for (const std::string& text : {result.kind, result.source, result.note}) {
+      cells.push_back({text.empty() ? "-" : text});
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace lra::report

@@ -1,0 +1,72 @@
+// A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
+#include "base/text_format.h"
+#include "report/tables/tables.h"
+
+namespace lra::report {
+namespace {
+
+// "reviews" of "custom:reviews".
+std::string data_name(const TaskColumn& column) {
+  const size_t colon = column.task.find(':');
+  return colon == std::string::npos ? column.title : column.task.substr(colon + 1);
+}
+
+std::string count_text(const Cell& cell) {
+  return joined({std::to_string(cell.accuracy.count), lost_text(cell)});
+}
+
+std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
+  const Cell& cell = row.cells[column];
+  const Trivial& trivial = cell.trivial;
+  const auto peak = cell.speed.peak_memory_bytes;
+  return {{data_name(own.columns[column])},
+          {row.title},
+          {cell.settings.empty() ? "-" : cell.settings},
+          {figure_text(cell), rank_in_column(own, row, column), cell.marks},
+          {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
+          {trivial.name.empty() ? "-" : accuracy_text(trivial.accuracy) + " " + trivial.name,
+           Emphasis::kQuiet},
+          {count_text(cell)},
+          {size_text(cell.num_parameters)},
+          {time_text(cell.train_seconds)},
+          {rate_text(cell.speed.tokens_per_s)},
+          {peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"},
+          {row.preset},
+          {row.checkpoint},
+          {cell.validation},
+          {cell.division}};
+}
+
+}  // namespace
+
+Table own_data_table(const Leaderboard& own) {
+  Table table{.title = "Own data: test accuracy, percent",
+              .caption = joined(
+                  {"Rows compare only within one data set and budget. 95 %: half-width of the 95 % "
+                   "interval, over seeds or over test examples, whichever is wider. Training time "
+                   "is of one run, only its training steps.",
+                   marks_legend(own)},
+                  " "),
+              .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline",
+                         "Seeds", "Parameters", "Training time", "tokens/s", "Peak memory",
+                         "Preset", "Tested weights", "Validation", "Division"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2,
+              .is_list = true};
+  std::vector<std::string> marks;
+  for (size_t i = 0; i < own.columns.size(); ++i) {
+    for (const Row& row : own.rows) {
+      if (!row.cells[i].was_run()) continue;
+      table.rows.push_back(line_of(own, i, row));
+      marks.push_back(reasons_of(row.cells[i].marks));
+    }
+  }
+  add_marks(table, std::move(marks));
+  for (const char* title : {"Settings", "Preset", "Tested weights", "Validation", "Division"}) {
+    fold_column(table, title);
+  }
+  return table;
+}
+
+}  // namespace lra::report

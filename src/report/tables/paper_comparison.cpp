@@ -1,0 +1,334 @@
+// The paper's Tables 2 to 5 with our figures next to the paper's, and the data of its Figures 2 to
+// 5.
+
+#include <algorithm>
+
+#include "base/text_format.h"
+#include "report/tables/literature.h"
+#include "report/tables/tables.h"
+#include "report/tables/trade_off.h"
+
+namespace lra::report {
+namespace {
+
+using Cells = std::vector<TableCell>;
+
+std::string weights_text(const AnalysisRecord& record) {
+  std::string text = record.preset + " preset, ";
+  if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
+  return text + "step " + thousands(record.step);
+}
+
+std::string percent_text(double share) { return fixed(100 * share, 2); }
+
+// "1K" for 1024.
+std::string length_text(int64_t length) {
+  return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
+}
+
+const SpeedRow* row_at(const SpeedGridLine& line, int64_t length) {
+  const auto found = line.at.find(length);
+  return found == line.at.end() ? nullptr : found->second;
+}
+
+std::string paper_memory_text(std::string_view model, int64_t length) {
+  const auto gigabytes = paper_memory(model, length);
+  return gigabytes ? fixed(*gigabytes, 2) + " GB" : "-";
+}
+
+Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
+  const bool training = grid.mode == "train";
+  Cells cells = {{line.title}};
+  for (const int64_t length : grid.lengths) {
+    const SpeedRow* row = row_at(line, length);
+    cells.push_back(
+        {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
+    cells.push_back({row ? ratio_text(row->relative) : "-"});
+    const auto paper = paper_relative_speed(line.model, grid.mode, length);
+    cells.push_back({ratio_text(paper), Emphasis::kQuiet});
+  }
+  for (const int64_t length : grid.lengths) {
+    const SpeedRow* row = row_at(line, length);
+    cells.push_back(
+        {row ? human_bytes(static_cast<uint64_t>(row->measured.peak_tensor_bytes)) : "-"});
+    if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
+  }
+  return cells;
+}
+
+Table efficiency_table(const SpeedGrid& grid) {
+  const bool training = grid.mode == "train";
+  Table table{
+      .title = (training ? "Table 2: training speed and memory, " : "Table 4: inference speed, ") +
+               grid.name(),
+      .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
+                 "next to it the paper's ratio, by sequence length; then the peak "
+                 "memory of tensors" +
+                 (training ? " and the paper's per TPU device with one example each; our "
+                             "exact attention keeps no "
+                             "weights of L x L, theirs does. "
+                           : ". ") +
+                 "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
+      .header = {"Model"},
+      .rows = {}};
+  for (const int64_t length : grid.lengths) {
+    const std::string name = length_text(length);
+    table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
+  }
+  for (const int64_t length : grid.lengths) {
+    table.header.push_back(length_text(length) + " memory");
+    if (training) table.header.push_back(length_text(length) + " paper");
+  }
+  for (const SpeedGridLine& line : grid.lines) table.rows.push_back(efficiency_line(grid, line));
+  return table;
+}
+
+// The model of the paper whose figure is compared with ours.
+const PaperModel* paper_on_image(const AnalysisRecord& record) {
+  return paper_task(record.task) == PaperTask::kImage ? paper_model(record.model) : nullptr;
+}
+
+std::string steps_text(const ConvergenceResult& result, double accuracy) {
+  const Threshold* threshold = result.at(accuracy);
+  if (!threshold) return "-";
+  if (!threshold->step) return "not in " + thousands(result.last_step);
+  std::string text = thousands(*threshold->step);
+  if (threshold->seconds) text += " (" + human_duration(*threshold->seconds) + ")";
+  return text;
+}
+
+std::string numbers_text(const std::vector<double>& values, int decimals) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : ", ") + fixed(value, decimals);
+  return text.empty() ? "-" : text;
+}
+
+std::string optional_text(const std::optional<double>& value, int decimals) {
+  return value ? fixed(*value, decimals) : "-";
+}
+
+// A table of the results of one analysis. Its first columns name the subject: task, model,
+// `weights` ("Run" if the analysis reads no weights).
+Table analysis_table(std::string title, std::string caption, std::vector<std::string> columns,
+                     std::string weights = "Weights") {
+  Table table{.title = std::move(title),
+              .caption = std::move(caption),
+              .header = {"Task", "Model", std::move(weights)},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  table.header.insert(table.header.end(), columns.begin(), columns.end());
+  return table;
+}
+
+void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
+  Marks marks;
+  if (const std::string reason = suspicion_of(record.data_checks); !reason.empty()) {
+    marks = {{MarkKind::kSuspect, reason}};
+    const std::string told = " † " + text_of(marks[0]) + ".";
+    if (!table.caption.ends_with(told)) table.caption += told;
+  }
+  Cells cells = {
+      {shown_task(record)}, {record.model_title, Emphasis::kPlain, marks}, {weights_text(record)}};
+  cells.insert(cells.end(), figures.begin(), figures.end());
+  table.rows.push_back(std::move(cells));
+}
+
+// The scores on changed inputs, each below the run's own if that comes first.
+void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
+                        const std::vector<ChangedInput>& scores) {
+  const Evaluation* own = own_score(scores);
+  for (const ChangedInput& c : scores) {
+    const bool compares = own && c.score && c.change != "none";
+    add_row(table, record,
+            {{task},
+             {c.title()},
+             {c.score ? percent_text(c.score->accuracy) : "-"},
+             {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"},
+             {c.score ? thousands(c.score->num_examples) : c.refused}});
+  }
+}
+
+}  // namespace
+
+std::string analysis_label(const AnalysisRecord& record) {
+  return record.model_title + ", " + weights_text(record);
+}
+
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind) {
+  std::vector<const AnalysisRecord*> found;
+  for (const Analysis& analysis : analyses) {
+    if (analysis.record.kind == kind) found.push_back(&analysis.record);
+  }
+  const auto place = [](const AnalysisRecord* record) {
+    const auto task = paper_task(record->task);
+    return std::pair(task ? static_cast<int>(*task) : kNumPaperTasks, paper_order(record->model));
+  };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  return found;
+}
+
+std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode) {
+  std::vector<Table> tables;
+  for (const SpeedGrid& grid : input.grids) {
+    if (grid.mode == mode) tables.push_back(efficiency_table(grid));
+  }
+  return tables;
+}
+
+Table generalization_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      "Table 3: accuracy on the training and on the test set",
+      "Percent, each from a separate pass without dropout; the gap with its standard error. Paper: "
+      "only Image; it does not say how its training accuracy was measured.",
+      {"train", "test", "gap", "paper train", "paper test", "paper gap"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
+    const GeneralizationResult& result = *record->generalization;
+    std::optional<double> train, test;
+    if (const PaperModel* paper = paper_on_image(*record)) {
+      train = paper_generalization(record->model)->train_accuracy;
+      test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
+    }
+    add_row(table, *record,
+            {{percent_text(result.train.accuracy)},
+             {percent_text(result.test.accuracy)},
+             {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)},
+             {accuracy_text(train), Emphasis::kQuiet},
+             {accuracy_text(test), Emphasis::kQuiet},
+             {signed_text(difference(train, test)), Emphasis::kQuiet}});
+  }
+  return table;
+}
+
+Table convergence_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      "Table 5: training steps until a validation accuracy",
+      "The first evaluation at or above the accuracy, in parentheses the time "
+      "in training until it; nothing is interpolated. Paper: only Image; the "
+      "released code evaluates every 175 steps.",
+      {"to 30 %", "to 35 %", "paper 30 %", "paper 35 %", "steps apart", "best, %"}, "Run");
+  for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
+    const ConvergenceResult& result = *record->convergence;
+    const PaperConvergence* paper =
+        paper_on_image(*record) ? paper_convergence(record->model) : nullptr;
+    add_row(table, *record,
+            {{steps_text(result, 0.30)},
+             {steps_text(result, 0.35)},
+             {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
+             {paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet},
+             {thousands(result.eval_every)},
+             {result.best ? percent_text(result.best->accuracy) : "-"}});
+  }
+  return table;
+}
+
+Table span_table(const std::vector<Analysis>& analyses) {
+  Table table =
+      analysis_table("Figure 2: required attention span",
+                     "Mean distance in tokens between a query and what it attends to, weighted "
+                     "by attention; s is over examples. Uniform: the same with equal weights, "
+                     "about a third of the length; a span near it only shows diffuse attention. "
+                     "The paper gives no figures.",
+                     {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels",
+                      "uniform pixels", "by layer", "examples"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
+    const SpanResult& result = *record->span;
+    const SpanFigures& tokens = result.tokens;
+    add_row(table, *record,
+            {{fixed(tokens.mean, 1)},
+             {fixed(tokens.deviation, 1)},
+             {fixed(tokens.uniform, 1)},
+             {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"},
+             {fixed(result.mean_length, 1)},
+             {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"},
+             {result.pixels ? fixed(result.pixels->mean, 1) : "-"},
+             {result.pixels ? fixed(result.pixels->uniform, 1) : "-"},
+             {numbers_text(tokens.layers, 0)},
+             {thousands(record->num_examples)}});
+  }
+  return table;
+}
+
+Table similarity_table(const std::vector<Analysis>& analyses) {
+  Table table =
+      analysis_table("Figure 4: similarity of embeddings",
+                     "Mean cosine similarity of the embeddings of two grays or two positions "
+                     "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
+                     "similarity and distance of two grays.",
+                     {"order", "grays apart", "down a column", "along a row", "positions apart"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
+    const EmbeddingsResult& result = *record->embeddings;
+    add_row(table, *record,
+            {{optional_text(result.intensity_correlation, 2)},
+             {numbers_text(result.by_intensity, 2)},
+             {numbers_text(result.vertical, 2)},
+             {numbers_text(result.horizontal, 2)},
+             {numbers_text(result.by_distance, 2)}});
+  }
+  return table;
+}
+
+Table rollout_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      "Figure 5: attention rollout",
+      "Entropy is relative to that of equal weights: at 1, nothing is picked out. Bright: the "
+      "weight on pixels brighter than the mean, next to their share.",
+      {"example", "label", "predicted", "entropy", "on CLS", "bright weight", "bright pixels"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "rollout")) {
+    for (const RolloutExample& example : record->rollout->examples) {
+      add_row(table, *record,
+              {{thousands(example.index)},
+               {std::to_string(example.label)},
+               {std::to_string(example.prediction)},
+               {fixed(example.entropy, 3)},
+               {optional_text(example.cls_weight, 3)},
+               {optional_text(example.bright_weight, 3)},
+               {optional_text(example.bright_pixels, 3)}});
+    }
+  }
+  return table;
+}
+
+Table controls_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      "Controls and transfer",
+      "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
+      "independent blocks, other lengths, another task. The difference is to "
+      "the run's own score on the same examples; a baseline needs no model.",
+      {"evaluated on", "inputs", "accuracy", "difference", "examples"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
+    add_changed_inputs(table, *record, shown_task(*record), record->controls->scores);
+    for (const auto& [name, accuracy] : record->controls->baselines) {
+      add_row(
+          table, *record,
+          {{shown_task(*record)}, {"baseline: " + name}, {percent_text(accuracy)}, {"-"}, {"-"}});
+    }
+  }
+  for (const AnalysisRecord* record : analyses_of(analyses, "transfer")) {
+    add_changed_inputs(table, *record, record->transfer->task_title, record->transfer->scores);
+  }
+  table.num_left = 5;
+  return table;
+}
+
+std::vector<Table> all_tables(const ReportInput& input) {
+  std::vector<Table> tables = {best_table(input.board),        accuracy_table(input.board),
+                               own_data_table(input.own),      pretraining_table(input.records),
+                               protocol_table(input.board),    training_speed_table(input.board),
+                               measurement_table(input.board), claims_table(input)};
+  for (const char* mode : {"train", "infer"}) {  // Table 2 before Table 4
+    for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
+  }
+  tables.push_back(trade_off_table(our_trade_off(input)));
+  for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,
+                          rollout_table, controls_table}) {
+    tables.push_back(make(input.analyses));
+  }
+  if (input.show_literature) tables.push_back(literature_table(input.literature));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+}  // namespace lra::report

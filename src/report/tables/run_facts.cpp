@@ -1,0 +1,151 @@
+#include "report/tables/run_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <string_view>
+
+#include "base/text_format.h"
+#include "report/tables/marks.h"
+#include "report/tables/tables.h"
+
+namespace lra::report {
+namespace {
+
+class Facts {
+ public:
+  void add(const std::string& name, const std::string& value) {
+    if (!value.empty()) facts.push_back({name, value});
+  }
+  // Adds nothing for 0, which means unknown.
+  void add_count(const std::string& name, int64_t value) {
+    if (value > 0) add(name, thousands(value));
+  }
+  void add_time(const std::string& name, double seconds) {
+    if (seconds > 0) add(name, human_duration(seconds));
+  }
+  void add_evaluation(const std::string& name, const std::optional<Evaluation>& e) {
+    if (!e) return;
+    add(name, fixed(100 * e->accuracy, 2) + " %, loss " + fixed(e->loss, 4) + ", " +
+                  examples_of(*e) + ", step " + thousands(e->step));
+  }
+  std::vector<Fact> facts;
+};
+
+std::string with_reason(const std::string& text, const std::string& reason) {
+  return reason.empty() ? text : text + ": " + reason;
+}
+
+std::string processor_of(const Provenance& p) {
+  return (p.processor.empty() ? "unknown processor" : p.processor) + ", " +
+         std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
+}
+
+}  // namespace
+
+bool is_on_gpu(const Provenance& p) { return p.device.starts_with("cuda"); }
+
+std::string device_of(const Provenance& p) {
+  const size_t name = p.device.find(' ');  // "cuda:0 NVIDIA H100"
+  std::string text = !is_on_gpu(p)               ? processor_of(p)
+                     : name == std::string::npos ? "GPU"
+                                                 : p.device.substr(name + 1);
+  for (const std::string_view noise : {"(R)", "(TM)", " Processor", " CPU"}) {
+    for (size_t at; (at = text.find(noise)) != std::string::npos;) text.erase(at, noise.size());
+  }
+  return text;
+}
+
+std::string machine_of(const Provenance& p) {
+  std::string text = processor_of(p);
+  if (!p.device.empty()) text += ", " + p.device;
+  if (!p.isa.empty()) text += ", " + p.isa;
+  const auto is_reference = [](const auto& kernel) { return kernel.second == "ref"; };
+  if (std::ranges::any_of(p.kernels, is_reference)) text += ", reference kernels";
+  return text;
+}
+
+std::string revision_of(const Provenance& p) {
+  const std::string revision = p.git_revision.empty() ? "unknown" : p.git_revision.substr(0, 10);
+  return p.git_dirty.empty() ? revision : revision + "+changes";
+}
+
+bool has_figure(const RunRecord& run) {
+  return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
+}
+
+bool is_own_data(const RunRecord& run) { return run.task.starts_with("custom"); }
+
+std::vector<Fact> result_facts(const RunRecord& run) {
+  Facts f;
+  f.add("status", to_string(run.status));
+  f.add("failure", run.failure);
+  f.add_evaluation("test", run.test);
+  for (const Mark& mark : marks_of(run)) f.add("mark " + signs_of({mark}), text_of(mark));
+  for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
+    f.add("warning", warning);
+  }
+  f.add_evaluation("validation", run.val);
+  f.add_evaluation("best validation", run.best_val);
+  f.add_evaluation("training", run.train);
+  f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
+  if (run.initial_weights) f.add("initial weights from", run.initial_weights->origin);
+  for (const EarlierPart& part : run.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+    f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
+  }
+  f.add("ended early", run.ended_by.value_or(""));
+  f.add_count("bad steps skipped", run.skipped_steps.value_or(0));
+  if (run.roll_backs) {
+    f.add("rolled back", thousands(*run.roll_backs) + " times, " +
+                             thousands(run.undone_steps.value_or(0)) + " steps left out");
+  }
+  f.add_count("parameters", run.num_parameters);
+  f.add("division", with_reason(run.division, run.division_reason));
+  f.add("protocol", "validation " + run.validation + ", checkpoint " + run.checkpoint +
+                        ", task version " + std::to_string(run.task_version));
+  f.add_time("training time", run.train_seconds);
+  f.add_time("whole time", run.total_seconds);
+  if (run.train_tokens_per_s > 0) f.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
+  if (run.computed_tokens && run.tokens > 0) {
+    f.add("positions computed for each token",
+          fixed(static_cast<double>(*run.computed_tokens) / static_cast<double>(run.tokens), 2));
+  }
+  if (const int64_t peak = peak_memory_bytes(run); peak > 0) {
+    f.add("peak memory", human_bytes(static_cast<uint64_t>(peak)));
+  }
+  return f.facts;
+}
+
+std::vector<Fact> provenance_facts(const RunRecord& run) {
+  const auto joined = [](const auto& items, const char* between, const auto& text) {
+    std::string all;
+    for (const auto& item : items) all += (all.empty() ? "" : between) + text(item);
+    return all;
+  };
+  const Provenance& p = run.provenance;
+  Facts f;
+  f.add("lra", p.lra_version);
+  f.add("revision", p.git_revision + (p.git_dirty.empty() ? "" : ", changes " + p.git_dirty));
+  f.add("machine", machine_of(p));
+  f.add("system", p.host_os);
+  f.add("compiler", p.compiler);
+  f.add("torch", p.torch_version);
+  f.add("kernels", joined(p.kernels, ", ", [](auto& k) { return k.first + " " + k.second; }));
+  f.add("data", run.data_source + (run.data_hash.empty() ? "" : " " + run.data_hash));
+  f.add("config hash", run.config_hash);
+  f.add("weights hash", run.weights_hash);
+  f.add("fingerprint", run.fingerprint);
+  f.add("started", p.started_utc);
+  f.add("finished", p.finished_utc);
+  f.add("command", joined(p.command, " ", [](const std::string& word) { return word; }));
+  return f.facts;
+}
+
+std::vector<std::string> setting_texts(const RunRecord& run) {
+  std::istringstream toml(to_toml(run.config));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(toml, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace lra::report

@@ -1,0 +1,74 @@
+#include "report/tables/settings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <sstream>
+#include <vector>
+
+namespace lra::report {
+namespace {
+
+void erase_seeds(ConfigTable& table) {
+  table.erase("seed");
+  std::vector<std::string> inner;
+  for (const auto& [key, value] : table) {
+    if (value.as_table()) inner.push_back(key);
+  }
+  for (const std::string& key : inner) erase_seeds(table.table(key));
+}
+
+std::string key_of(const std::string& line) { return line.substr(0, line.find('=')); }
+
+// Labels of at most `most` lines.
+std::map<SettingLines, std::string> shortened_labels(const std::set<SettingLines>& variants,
+                                                     size_t most) {
+  std::map<std::string, size_t> counts, key_counts;
+  for (const SettingLines& lines : variants) {
+    for (const std::string& line : lines) {
+      ++counts[line];
+      ++key_counts[key_of(line)];
+    }
+  }
+  std::map<SettingLines, std::string> labels;
+  for (const SettingLines& lines : variants) {
+    std::vector<std::string> apart;
+    std::copy_if(lines.begin(), lines.end(), std::back_inserter(apart),
+                 [&](const std::string& line) { return counts[line] < variants.size(); });
+    std::stable_partition(apart.begin(), apart.end(), [&](const std::string& line) {
+      return key_counts[key_of(line)] == variants.size();
+    });
+    std::string& label = labels[lines];
+    for (size_t i = 0; i < std::min(apart.size(), most); ++i) {
+      label += (label.empty() ? "" : ", ") + apart[i];
+    }
+    if (apart.size() > most) label += ", " + std::to_string(apart.size() - most) + " more";
+    if (label.empty() && variants.size() > 1) label = "base settings";
+  }
+  return labels;
+}
+
+}  // namespace
+
+std::string hash_line(const std::string& what, const std::string& hash) {
+  constexpr size_t kShownDigits = 8;
+  return what + "=" + hash.substr(0, kShownDigits);
+}
+
+SettingLines setting_lines(ConfigTable table) {
+  erase_seeds(table);
+  std::istringstream text(canonical_text(table));
+  SettingLines lines;
+  for (std::string line; std::getline(text, line);) lines.insert(line);
+  return lines;
+}
+
+std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants) {
+  constexpr size_t kShown = 4;
+  auto labels = shortened_labels(variants, kShown);
+  std::set<std::string> distinct;
+  for (const auto& [lines, label] : labels) distinct.insert(label);
+  return distinct.size() == variants.size() ? labels : shortened_labels(variants, SIZE_MAX);
+}
+
+}  // namespace lra::report

@@ -1,0 +1,414 @@
+#include "report/tables/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/text_format.h"
+#include "report/tables/task_averages.h"
+
+namespace lra::report {
+namespace {
+
+using Cells = std::vector<TableCell>;
+
+void quiet(Cells& cells) {
+  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
+}
+
+// "36.37 (+0.05)": the paper's figure and ours minus it.
+std::string against_paper(std::optional<double> ours, std::optional<double> paper) {
+  if (!paper) return "-";
+  const auto moved = difference(ours, paper);
+  return accuracy_text(paper) + (moved ? " (" + signed_text(moved) + ")" : "");
+}
+
+Cells paper_line(const Row& row, PaperVersion version) {
+  const bool first = version == PaperVersion::kV0;
+  Cells cells = {{first ? "  paper v0" : "  paper v1"}};
+  for (const Cell& cell : row.cells) {
+    const auto ours = cell.compared_accuracy();
+    const auto paper = first ? cell.paper_v0 : cell.paper_v1;
+    cells.push_back({cell.paper_fail ? "FAIL" : against_paper(ours, paper)});
+  }
+  for (const Average& average : {row.scored, row.present}) {
+    cells.push_back({against_paper(average.compared, first ? average.paper_v0 : average.paper_v1)});
+  }
+  quiet(cells);
+  return cells;
+}
+
+// True if the paper has a figure for one of the row's runs.
+bool has_paper_line(const Row& row) {
+  return std::ranges::any_of(row.cells, [](const Cell& cell) {
+    return cell.was_run() && (cell.paper_v0 || cell.paper_fail);
+  });
+}
+
+// A line under those of the models.
+Cells summary_line(const std::string& name, const std::vector<std::string>& texts,
+                   const std::string& scored) {
+  Cells cells = {{name}};
+  for (const std::string& text : texts) cells.push_back({text});
+  cells.push_back({scored});
+  cells.push_back({"-"});
+  quiet(cells);
+  return cells;
+}
+
+Cells measurement_line(const SpeedRow& row) {
+  const Measurement& m = row.measured;
+  const std::string range =
+      " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
+  return {{row.task},
+          {row.title},
+          {row.preset},
+          {row.settings.empty() ? "-" : row.settings},
+          {m.mode},
+          {m.dtype},
+          {thousands(m.length)},
+          {thousands(m.batch)},
+          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.warning ? "!" : "") +
+           (m.windows > 1 ? range : "")},
+          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
+          {rate_text(m.tokens_per_s)},
+          {fixed(100 * flops_utilisation(m), 1) + " %"},
+          {ratio_text(row.relative)},
+          {ratio_text(row.paper_relative)},
+          {human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))},
+          {row.revision},
+          {row.machine}};
+}
+
+}  // namespace
+
+Table accuracy_table(const Leaderboard& board) {
+  const bool has_paper = std::ranges::any_of(board.rows, has_paper_line);
+  Table table{.title = "Test accuracy, percent",
+              .caption =
+                  "In brackets the number of seeds n and the half-width of the 95 % interval, over "
+                  "seeds or over test examples, whichever is wider. Avg 5 is the paper's average: "
+                  "ListOps, Text, Retrieval, Image "
+                  "and Pathfinder. Avg all is over every task shown. Both need all their "
+                  "parts.",
+              .header = {"Model"},
+              .rows = {}};
+  if (has_paper) {
+    table.caption += " Under each row the paper's figures, and in parentheses ours minus theirs.";
+  }
+  for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
+  table.header.insert(table.header.end(), {"Avg 5", "Avg all"});
+  std::vector<std::string> marks;
+  for (const Row& row : board.rows) {
+    marks.resize(table.rows.size());
+    marks.push_back(marks_text(board, row));
+    table.rows.push_back(figures_line(board, row));
+    for (const auto average : {&Row::scored, &Row::present}) {
+      table.rows.back().push_back(
+          {accuracy_text((row.*average).ours), rank_of_average(board, row, average)});
+    }
+    if (!has_paper_line(row)) continue;
+    table.rows.push_back(paper_line(row, PaperVersion::kV0));
+    table.rows.push_back(paper_line(row, PaperVersion::kV1));
+  }
+  if (board.rows.empty()) return table;
+  const std::vector<TaskAverage> averages = task_averages(board);
+  for (const TaskAverage& average : averages) {
+    std::vector<std::string> texts;
+    for (const Summary& cell : average.cells) texts.push_back(task_average_text(cell));
+    table.rows.push_back(summary_line(average.name, texts, task_average_text(average.scored)));
+  }
+  if (!averages.empty()) {
+    table.caption +=
+        " Task Avg (Std): mean and sample standard deviation over the n models with "
+        "full runs of a preset.";
+  }
+  for (const BaselineRow& baseline : board.baselines) {
+    std::vector<std::string> texts;
+    for (const auto& accuracy : baseline.accuracy) texts.push_back(accuracy_text(accuracy));
+    table.rows.push_back(
+        summary_line("trivial: " + baseline.name, texts, accuracy_text(baseline.scored)));
+  }
+  table.caption = joined({table.caption, marks_legend(board)}, " ");
+  add_marks(table, std::move(marks));
+  return table;
+}
+
+void add_marks(Table& table, std::vector<std::string> texts) {
+  texts.resize(table.rows.size());
+  if (std::ranges::all_of(texts, &std::string::empty)) return;
+  table.header.emplace_back("Marks");
+  ++table.num_right;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    table.rows[i].push_back({std::move(texts[i]), Emphasis::kQuiet});
+  }
+}
+
+Table protocol_table(const Leaderboard& board) {
+  Table table{.title = "Protocols",
+              .caption =
+                  "Validation: own split, held-out part of the training set, or the test set "
+                  "itself. Checkpoint: the weights that were tested.",
+              .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
+                         "Revision", "Machine"},
+              .rows = {},
+              .num_left = 8};
+  for (const Row& row : board.rows) {
+    Cells cells;
+    for (const std::string& text : {row.title, row.preset, row.settings, row.validation,
+                                    row.checkpoint, row.division, row.revisions, row.machines}) {
+      cells.push_back({text.empty() ? "-" : text});
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  for (const char* title : {"Settings", "Revision", "Machine"}) fold_column(table, title);
+  return table;
+}
+
+Table training_speed_table(const Leaderboard& board) {
+  Table table{.title = "Speed and memory of the training runs",
+              .caption =
+                  "Only training steps; padding is not counted as tokens. Relative: tokens per "
+                  "second over the Transformer's with the same task settings, sizes and "
+                  "batches, on the same machine and revision.",
+              .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
+              .rows = {},
+              .num_left = 2,
+              .num_keys = 2};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    for (const Row& row : board.rows) {
+      const CellSpeed& speed = row.cells[i].speed;
+      if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
+      const auto peak = speed.peak_memory_bytes;
+      table.rows.push_back({{board.columns[i].title},
+                            {row_label(board, row, row.cells[i].settings)},
+                            {rate_text(speed.tokens_per_s)},
+                            {rate_text(speed.steps_per_s)},
+                            {ratio_text(speed.relative)},
+                            {peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"}});
+    }
+  }
+  return table;
+}
+
+Table measurement_table(const Leaderboard& board) {
+  Table table{
+      .title = "Efficiency measurements",
+      .caption =
+          "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
+          "timed in slices of their batch; ! see the warnings. "
+          "Relative: to the Transformer measured in the same conditions. Paper: "
+          "the same ratio on 16 TPU v3 chips. With data: the same steps with batches that are "
+          "read from the task's data. Of GEMM: the model's floating-point operations per second "
+          "over those of this machine's matrix product.",
+      .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
+                 "steps/s", "with data", "tokens/s", "of GEMM", "relative", "paper", "peak memory",
+                 "Revision", "Machine"},
+      .rows = {},
+      .num_left = 6,
+      .num_keys = 2};
+  for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
+  for (const char* title : {"Preset", "Settings", "mode", "dtype", "batch", "with data", "paper",
+                            "Revision", "Machine"}) {
+    fold_column(table, title);
+  }
+  return table;
+}
+
+void fold_column(Table& table, const std::string& title) {
+  const auto column =
+      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
+  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
+  if (table.rows.empty()) return;
+  const std::string text = text_of(table.rows.front());
+  if (!std::all_of(table.rows.begin(), table.rows.end(),
+                   [&](const Cells& row) { return text_of(row) == text; })) {
+    return;
+  }
+  if (text != "-") table.caption += " " + title + ": " + text + ".";
+  table.header.erase(table.header.begin() + column);
+  for (Cells& row : table.rows) row.erase(row.begin() + column);
+  if (column < table.num_left) --table.num_left;
+}
+
+std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row) {
+  Cells cells = {{row_label(board, row)}};
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const std::string spread = spread_text(row.cells[i]);
+    cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
+                     rank_in_column(board, row, i), row.cells[i].marks});
+  }
+  return cells;
+}
+
+std::string marks_legend(const Leaderboard& board) {
+  std::vector<std::string> sentences;
+  for (const auto& [kind, sign, word, meaning, field] : mark_meanings()) {
+    if (!any_cell(board, [kind = kind](const Cell& cell) { return cell.has(kind); })) continue;
+    sentences.push_back(sign + " " + word + ": " + meaning + ".");
+  }
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    std::set<std::string> changes;
+    for (const Row& row : board.rows) {
+      if (row.cells[i].was_run()) changes.insert(row.cells[i].task_changes);
+    }
+    const char* of_some = changes.size() > 1 ? ", some rows" : "";
+    changes.erase("");
+    for (const std::string& change : changes) {
+      sentences.push_back(board.columns[i].title + " with changed settings (in parentheses the " +
+                          "paper's" + of_some + "): " + change + ".");
+    }
+  }
+  return joined(sentences, " ");
+}
+
+std::string marks_text(const Leaderboard& board, const Row& row) {
+  const auto num_runs = std::ranges::count_if(row.cells, &Cell::was_run);
+  std::map<std::string, std::vector<std::string>> tasks;  // by mark and reason
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    for (const Mark& mark : row.cells[i].marks) {
+      tasks[reasons_of({mark})].push_back(board.columns[i].title);
+    }
+  }
+  std::vector<std::string> texts;
+  for (const auto& [reason, titles] : tasks) {
+    texts.push_back(num_runs > 1 ? reason + " (" + joined(titles) + ")" : reason);
+  }
+  return joined(texts, "; ");
+}
+
+std::string row_label(const Leaderboard& board, const Row& row) {
+  return row_label(board, row, row.settings);
+}
+
+std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings) {
+  const auto same_title = std::count_if(board.rows.begin(), board.rows.end(),
+                                        [&](const Row& r) { return r.title == row.title; });
+  if (same_title < 2) return row.title;
+  std::string apart;
+  for (const std::string& part : {row.preset, row.checkpoint, settings}) {
+    if (!part.empty()) apart += (apart.empty() ? "" : ", ") + part;
+  }
+  return apart.empty() ? row.title : row.title + " (" + apart + ")";
+}
+
+std::string figure_text(const Cell& cell) {
+  if (cell.fail) return "FAIL (" + fixed(cell.accuracy.mean, 2) + ")";
+  if (cell.accuracy.count) {
+    return fixed(cell.accuracy.mean, 2);
+  }
+  if (cell.num_diverged) return "diverged";
+  if (cell.num_failed) return "failed";
+  return cell.num_unfinished ? "unfinished" : "not run";
+}
+
+std::string spread_text(const Cell& cell) {
+  return joined(
+      {seeds_text(cell), cell.interval ? "±" + fixed(*cell.interval, 2) : "", lost_text(cell)});
+}
+
+std::string seeds_text(const Cell& cell) {
+  return cell.accuracy.count > 1 ? "n=" + std::to_string(cell.accuracy.count) : "";
+}
+
+std::string lost_text(const Cell& cell) {
+  const auto part = [](int count, const char* how) {
+    return count > 0 ? std::to_string(count) + how : "";
+  };
+  return joined({part(cell.num_diverged, " diverged"), part(cell.num_failed, " failed"),
+                 part(cell.num_unfinished, " unfinished")});
+}
+
+struct UnitOfTime {
+  double seconds;
+  const char* name;
+  double most;  // seconds that are said in it
+};
+constexpr UnitOfTime kUnitsOfTime[] = {
+    {1, " s", 59.5}, {60, " min", 3570}, {3600, " h", 171000}, {86400, " days", 0}};
+
+std::string time_text(std::optional<double> seconds) {
+  if (!seconds) return "-";
+  const auto [unit, name, most] =
+      *std::find_if(std::begin(kUnitsOfTime), std::end(kUnitsOfTime) - 1,
+                    [&](const auto& u) { return *seconds < u.most; });
+  const double value = *seconds / unit;
+  return fixed(value, unit > 1 && value < 9.95 ? 1 : 0) + name;
+}
+
+std::string size_text(std::optional<int64_t> num_parameters) {
+  if (!num_parameters) return "-";
+  const auto size = static_cast<double>(*num_parameters);
+  return size < 1e3   ? std::to_string(*num_parameters)
+         : size < 1e6 ? fixed(size / 1e3, 1) + "k"
+                      : fixed(size / 1e6, 2) + "M";
+}
+
+bool is_short_row(const Row& row) {
+  const auto is_short = [](const Cell& cell) { return !cell.shortfall.empty(); };
+  const auto is_full = [](const Cell& cell) {
+    return cell.shown_accuracy() && cell.shortfall.empty();
+  };
+  return std::ranges::any_of(row.cells, is_short) && std::ranges::none_of(row.cells, is_full);
+}
+
+std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }
+
+std::string signed_text(std::optional<double> value) {
+  if (!value) return "-";
+  // Rounded first, so that -0.001 is not "-0.00".
+  const double rounded = std::round(*value * 100) / 100;
+  return (rounded < 0 ? "-" : "+") + fixed(std::abs(rounded), 2);
+}
+
+std::string ratio_text(std::optional<double> value) { return value ? fixed(*value, 2) + "x" : "-"; }
+
+std::string rate_text(std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return "-";
+  if (*value >= 1e3 && *value < 1e18) return thousands(std::llround(*value));
+  const double size = std::abs(*value);
+  return fixed(*value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
+}
+
+namespace {
+
+// Rank by `figure` among the rows that compare, of which there must be another.
+template <typename Figure, typename Compares>
+Emphasis rank_of(const Leaderboard& board, const Row& row, const Figure& figure,
+                 const Compares& compares) {
+  const std::optional<double> own = figure(row);
+  if (!own) return Emphasis::kPlain;
+  int others = 0, above = 0;
+  for (const Row& other : board.rows) {
+    const std::optional<double> its = figure(other);
+    if (&other == &row || !its || other.is_self_pretrained != row.is_self_pretrained ||
+        !compares(other)) {
+      continue;
+    }
+    ++others;
+    above += *its > *own;
+  }
+  if (others == 0) return Emphasis::kPlain;
+  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
+}
+
+}  // namespace
+
+Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column) {
+  const auto figure = [&](const Row& of) {
+    const Cell& cell = of.cells[column];
+    return cell.fail ? std::nullopt : cell.shown_accuracy();
+  };
+  return rank_of(board, row, figure, [&](const Row& other) {
+    return are_ranked(row.cells[column], other.cells[column]);
+  });
+}
+
+Emphasis rank_of_average(const Leaderboard& board, const Row& row, Average Row::*average) {
+  return rank_of(
+      board, row, [&](const Row& of) { return (of.*average).ours; },
+      [&](const Row& other) { return other.preset == row.preset; });
+}
+
+}  // namespace lra::report

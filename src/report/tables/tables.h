@@ -1,0 +1,117 @@
+// The report as plain tables, before any format, and the wording of cells that formats share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/formats/formats.h"
+
+namespace lra::report {
+
+enum class Emphasis { kPlain, kBest, kSecond, kQuiet };
+
+struct TableCell {
+  std::string text;
+  Emphasis emphasis = Emphasis::kPlain;
+  Marks marks = {};  // their signs follow the text
+};
+
+struct Table {
+  std::string title, caption;
+  std::vector<std::string> header;
+  std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
+  int num_left = 1;                          // leading columns that are words; the rest are figures
+  int num_keys = 1;      // leading columns that name the row: repeated where a table is cut in two
+  bool is_list = false;  // rows are read one by one: on a narrow page each is a card
+  int num_right = 0;     // trailing columns that are words
+
+  bool is_word(size_t column) const {
+    const auto place = static_cast<int>(column), size = static_cast<int>(header.size());
+    return place < num_left || place >= size - num_right;
+  }
+};
+
+// Texts are untrusted: the formats clean and escape them. A table without data has no rows.
+// The best model of each task and what it cost; without rows if there is only one model.
+Table best_table(const Leaderboard& board);
+Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
+Table protocol_table(const Leaderboard& board);
+Table training_speed_table(const Leaderboard& board);
+Table measurement_table(const Leaderboard& board);
+Table claims_table(const ReportInput& input);  // without rows if our figures test none
+// Table 2 ("train") or 4 ("infer"), one for each set of measurements that compare.
+std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode);
+Table generalization_table(const std::vector<Analysis>& analyses);  // Table 3
+Table convergence_table(const std::vector<Analysis>& analyses);     // Table 5
+Table span_table(const std::vector<Analysis>& analyses);            // Figure 2
+Table similarity_table(const std::vector<Analysis>& analyses);      // Figure 4
+Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
+Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
+
+// A row for each model on each data set of a user's own; columns and rows as of a leaderboard.
+Table own_data_table(const Leaderboard& own);
+// A row for each run that predicts masked inputs.
+Table pretraining_table(const std::vector<RunRecord>& records);
+
+// All of these and our trade-off, except those without rows.
+std::vector<Table> all_tables(const ReportInput& input);
+
+// The table as lines of aligned text, with terminal colors or without.
+std::string text_table(Table table, bool color);
+
+// "Transformer, small preset, last weights, step 3,000": the subject of the analysis.
+std::string analysis_label(const AnalysisRecord& record);
+
+// Analyses in the paper's order of models and tasks, else as they came.
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind);
+
+// The row's title, with preset, checkpoint and `settings` when another row has the same title. Of
+// the row on one task: with the settings of that cell.
+std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings);
+std::string row_label(const Leaderboard& board, const Row& row);
+
+// "36.42", "FAIL (50.02)", "diverged", "failed", "unfinished"; "not run" only when it was not.
+std::string figure_text(const Cell& cell);
+// "n=3, ±0.51, 1 diverged": seeds, Cell::interval and runs without a figure; empty without a run.
+std::string spread_text(const Cell& cell);
+// "n=3"; empty for one seed.
+std::string seeds_text(const Cell& cell);
+// "1 diverged, 2 failed": runs without a figure; empty if there are none.
+std::string lost_text(const Cell& cell);
+// The name of a row and its figures with all of these.
+std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row);
+
+// "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
+std::string time_text(std::optional<double> seconds);
+std::string size_text(std::optional<int64_t> num_parameters);
+
+// Removes the column `title` if it is the same in every row. The caption then states it, unless it
+// is empty ("-").
+void fold_column(Table& table, const std::string& title);
+
+// The meaning of the marks of the board's figures: a sentence for each that occurs, and for each
+// task that some runs changed.
+std::string marks_legend(const Leaderboard& board);
+// "§ small preset (Text, Image); ‡ 36.85 of root operator (ListOps)": the marks of a row's figures,
+// with the tasks if there are several.
+std::string marks_text(const Leaderboard& board, const Row& row);
+// Adds a last column of such texts, one for each row of the table, unless all are empty.
+void add_marks(Table& table, std::vector<std::string> texts);
+// True if the row has figures, all of them of less than full runs.
+bool is_short_row(const Row& row);
+
+// "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
+std::string accuracy_text(std::optional<double> value);
+std::string signed_text(std::optional<double> value);
+std::string ratio_text(std::optional<double> value);
+// "0.475", "12.34", "123.4", "12,345": speeds.
+std::string rate_text(std::optional<double> value);
+
+// Rank among the figures of a column that compare (are_ranked()), or among the averages of one
+// preset: the best, the second, or neither. FAIL is not ranked, nor is a figure that is compared
+// with none; self-pretrained rows are ranked among themselves.
+Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column);
+Emphasis rank_of_average(const Leaderboard& board, const Row& row, Average Row::*average);
+
+}  // namespace lra::report

@@ -1,0 +1,231 @@
+#include "report/tables/trade_off.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+struct Quality {
+  std::string name, remark;
+  std::function<std::optional<double>(const Row& row)> of;
+};
+
+// Accuracies that compare: of one task, setting and budget.
+struct OneTask {
+  size_t column = 0;
+  std::string setting;
+  std::set<int64_t> steps;  // empty for full runs
+  auto operator<=>(const OneTask&) const = default;
+};
+
+OneTask key_of(size_t column, const Cell& cell) {
+  return {column, cell.setting, cell.shortfall.empty() ? std::set<int64_t>{} : cell.steps};
+}
+
+// The accuracies that most models share; the first of equals; nothing without accuracies. Short
+// runs count only where there are no full ones.
+std::optional<OneTask> most_shared_task(const Leaderboard& board) {
+  const bool only_full =
+      any_cell(board, [](const Cell& cell) { return cell.full_accuracy().has_value(); });
+  std::map<OneTask, std::set<std::string>> models;
+  for (const Row& row : board.rows) {
+    if (row.is_self_pretrained) continue;
+    for (size_t column = 0; column < row.cells.size(); ++column) {
+      const Cell& cell = row.cells[column];
+      if (only_full && !cell.full_accuracy()) continue;
+      if (cell.shown_accuracy()) models[key_of(column, cell)].insert(row.model);
+    }
+  }
+  const auto widest = std::max_element(
+      models.begin(), models.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (widest == models.end()) return std::nullopt;
+  return widest->first;
+}
+
+Quality quality_of_one_task(const Leaderboard& board) {
+  const std::optional<OneTask> chosen = most_shared_task(board);
+  if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
+  std::string part;
+  for (const int64_t steps : chosen->steps) part += ", " + thousands(steps) + " steps";
+  return {"accuracy on " + board.columns[chosen->column].title + ", %",
+          " Not the paper's average: only one task" + part + ".", [task = *chosen](const Row& row) {
+            const Cell& cell = row.cells[task.column];
+            return key_of(task.column, cell) == task ? cell.shown_accuracy() : std::nullopt;
+          }};
+}
+
+// The length at which most models have a ratio to the Transformer; the greatest of equals.
+int64_t widest_length(const SpeedGrid& grid) {
+  std::map<int64_t, int> counts;
+  for (const SpeedGridLine& line : grid.lines) {
+    for (const auto& [length, row] : line.at) counts[length] += row->relative.has_value();
+  }
+  int64_t widest = 0;
+  int most = 0;
+  for (const auto& [length, count] : counts) {
+    if (count >= most) {
+      most = count;
+      widest = length;
+    }
+  }
+  return widest;
+}
+
+std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& grid,
+                                     int64_t length, const Quality& quality) {
+  std::vector<TradeOffPoint> points;
+  for (const SpeedGridLine& line : grid.lines) {
+    const SpeedRow* speed = grid.find(line.model, length);
+    if (!speed || !speed->relative || line.at.count(length) == 0) continue;
+    if (line.at.at(length) != speed) continue;  // another setting of a model that has its point
+    std::optional<double> best;
+    for (const Row& row : input.board.rows) {
+      if (row.model != line.model || row.is_self_pretrained) continue;
+      const auto value = quality.of(row);
+      if (value && (!best || *value > *best)) best = value;
+    }
+    if (!best) continue;
+    TradeOffPoint point{line.title, *best, *speed->relative};
+    const int64_t bytes = speed->measured.peak_tensor_bytes;
+    if (bytes > 0) point.memory_gb = static_cast<double>(bytes) / 1e9;
+    point.examples_per_s = speed->measured.steps_per_s * static_cast<double>(grid.batch);
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace
+
+void mark_fronts(std::vector<TradeOffPoint>& points) {
+  // `saves` returns the value to maximize; nullopt for a point that does not compare.
+  const auto on_front = [&](const TradeOffPoint& point, auto saves) {
+    const std::optional<double> own = saves(point);
+    return own && std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {
+             const std::optional<double> its = saves(other);
+             return its && other.quality >= point.quality && *its >= *own &&
+                    (other.quality > point.quality || *its > *own);
+           });
+  };
+  for (TradeOffPoint& point : points) {
+    point.on_speed_front =
+        on_front(point, [](const TradeOffPoint& p) { return std::optional<double>(p.speed); });
+    point.on_memory_front = on_front(point, [](const TradeOffPoint& p) {
+      return p.memory_gb ? std::optional<double>(-*p.memory_gb) : std::nullopt;
+    });
+  }
+}
+
+TradeOff our_trade_off(const ReportInput& input) {
+  const Quality qualities[] = {
+      {"average of five, %", "", [](const Row& row) { return row.scored.ours; }},
+      {"average of the tasks shown, %", " Not the paper's average: tasks are missing.",
+       [](const Row& row) { return row.present.ours; }},
+      quality_of_one_task(input.board)};
+  TradeOff result{.title = "Figure 3: quality, speed and memory, ours",
+                  .caption = "",
+                  .quality_name = "",
+                  .points = {}};
+  const SpeedGrid* grid = paper_grid(input.grids, "train");
+  if (!grid) return result;
+  const int64_t length = widest_length(*grid);
+  for (const Quality& quality : qualities) {
+    result.points = points_of(input, *grid, length, quality);
+    if (result.points.size() < 2) continue;
+    result.quality_name = quality.name;
+    result.is_average = &quality != std::end(qualities) - 1;
+    result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
+                     grid->setting() + "; memory is the peak of tensors." + quality.remark;
+    mark_fronts(result.points);
+    return result;
+  }
+  result.points.clear();
+  return result;
+}
+
+TradeOff training_trade_off(const Leaderboard& board) {
+  TradeOff result{.title = "Quality and training speed",
+                  .caption = "Speed and peak memory as the training runs logged them.",
+                  .quality_name = "",
+                  .speed_name = "training speed, tokens/s",
+                  .is_ratio = false,
+                  .points = {}};
+  const std::optional<OneTask> task = most_shared_task(board);
+  if (!task) return result;
+  const Quality quality = quality_of_one_task(board);
+  result.quality_name = quality.name;
+  const auto is_point = [&](const Row& row) {
+    return quality.of(row) && row.cells[task->column].speed.tokens_per_s && !row.is_self_pretrained;
+  };
+  std::map<std::string, int> devices;
+  for (const Row& row : board.rows) devices[row.cells[task->column].devices] += is_point(row);
+  const auto commonest = std::max_element(devices.begin(), devices.end(),
+                                          [](auto& a, auto& b) { return a.second < b.second; });
+  result.caption += " Computed by: " + commonest->first + ".";
+  for (const Row& row : board.rows) {
+    const CellSpeed& speed = row.cells[task->column].speed;
+    const auto accuracy = quality.of(row);
+    if (!is_point(row) || row.cells[task->column].devices != commonest->first) continue;
+    TradeOffPoint point{row_label(board, row, row.cells[task->column].settings), *accuracy,
+                        *speed.tokens_per_s};
+    if (speed.peak_memory_bytes) {
+      point.memory_gb = static_cast<double>(*speed.peak_memory_bytes) / 1e9;
+    }
+    result.points.push_back(std::move(point));
+  }
+  if (result.points.size() < 2) result.points.clear();
+  mark_fronts(result.points);
+  return result;
+}
+
+TradeOff paper_trade_off() {
+  TradeOff result{.title = "Figure 3: quality, speed and memory, the paper's",
+                  .caption =
+                      "Averages of Table 1, computed from its rows; speed and memory of "
+                      "Table 2 at 4K. The paper names BigBird and Performer as its front.",
+                  .quality_name = "average of five, %",
+                  .points = {}};
+  constexpr size_t kLast = kPaperLengths.size() - 1;
+  for (const PaperTraining& row : paper_training()) {
+    const PaperModel& model = *paper_model(row.name);
+    result.points.push_back({std::string(model.label), paper_average(model, PaperVersion::kV0),
+                             *paper_relative_speed(row.name, "train", kPaperLengths[kLast]),
+                             row.memory_gb[kLast], row.steps_per_s[kLast] * kPaperBatch});
+  }
+  mark_fronts(result.points);
+  std::string front;
+  for (const TradeOffPoint& point : result.points) {
+    if (point.on_speed_front) front += (front.empty() ? "" : ", ") + point.title;
+  }
+  result.caption += " By its own tables these lie on that of speed: " + front + ".";
+  return result;
+}
+
+std::string speed_text(const TradeOff& trade_off, const TradeOffPoint& point) {
+  return trade_off.is_ratio ? ratio_text(point.speed) : rate_text(point.speed) + " tokens/s";
+}
+
+Table trade_off_table(const TradeOff& trade_off) {
+  Table table{.title = trade_off.title,
+              .caption = trade_off.caption,
+              .header = {"Model", trade_off.quality_name, trade_off.is_ratio ? "speed" : "tokens/s",
+                         "examples/s", "memory", "Pareto front of speed", "of memory"},
+              .rows = {}};
+  for (const TradeOffPoint& point : trade_off.points) {
+    table.rows.push_back({{point.title},
+                          {accuracy_text(point.quality)},
+                          {speed_text(trade_off, point)},
+                          {rate_text(point.examples_per_s)},
+                          {point.memory_gb ? fixed(*point.memory_gb, 2) + " GB" : "-"},
+                          {point.on_speed_front ? "yes" : "no"},
+                          {point.on_memory_front ? "yes" : "no"}});
+  }
+  return table;
+}
+
+}  // namespace lra::report

@@ -1,0 +1,121 @@
+// A prepared run: train, validate, save, test.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/resources.h"
+#include "io/progress.h"
+#include "records/run_record.h"
+#include "training/loop/batches.h"
+#include "training/loop/evaluate.h"
+#include "training/loop/step_guard.h"
+#include "training/loop/stepper.h"
+#include "training/ranks/agreement.h"
+#include "training/ranks/flat_parameters.h"
+#include "training/run/checkpoint.h"
+#include "training/run/prepared_run.h"
+#include "training/run/run_log.h"
+
+namespace lra::training {
+
+class Trainer {
+ public:
+  // Every rank makes a trainer of the same run; only the first writes files and logs.
+  explicit Trainer(PreparedRun run, Ranks& ranks = one_rank());
+
+  // Begins, or continues from the newest checkpoint that can be read; a run without one starts
+  // over. Throws lra::Error for a run that does not fit into memory or onto the disk, and on resume
+  // if data or task changed since it began, or if no checkpoint can be read.
+  //
+  // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
+  // not finite and that train.on_nonfinite cannot or may not pass (kDiverged). The record is on
+  // disk when this returns. When a rank is lost, the first saves the weights of the last whole
+  // step, the record says kStopped, and an lra::Error (74) is thrown.
+  RunRecord run();
+
+ private:
+  // Does everything before the first step.
+  void begin();
+  RunRecord train_and_test();
+  void say(const std::string& text) const;
+  // Adds a warning to the record, once, also after a resume.
+  void record_warning(const std::string& text);
+  void check_memory();
+  void start();
+  void resume();
+  // Throws lra::Error if the run to resume had saved weights, none of which can be read:
+  // `problems` says why.
+  void refuse_lost_checkpoints(std::vector<std::string> problems);
+  // The end of the training: complete, with a failure, or neither when a stop was asked for.
+  struct Trained {
+    bool complete = false;
+    std::string failure = {};
+  };
+  Trained train(Progress& bar);
+  // Empty, or the reason why the run cannot continue; a bad step is not one.
+  std::string train_step(Progress& bar);
+  // Applies the policy to a bad step; false if it is to stop.
+  bool recover(const std::string& fault, Progress& bar);
+  // Weights and moments of the last scheduled checkpoint that can be read, or those of the
+  // beginning; its step.
+  int64_t roll_back(Progress& bar);
+  // The step of the last checkpoint up to `step` that is sure to have been written; 0: none.
+  int64_t last_checkpoint_until(int64_t step) const;
+  // Loads the weights with the best validation whose checkpoint can be read, and returns their
+  // step.
+  int64_t load_best(Progress& bar);
+  // Calls load(step) on all ranks with the first of `steps` whose checkpoint is not damaged, and
+  // returns it; each damaged one becomes a warning of the record. The last of `steps` must load.
+  int64_t load_readable(const std::vector<int64_t>& steps, const std::function<void(int64_t)>& load,
+                        Progress& bar);
+  void log_step(Progress& bar, double gradient_norm);
+  enum class Outcome { kDone, kStopped, kDiverged };
+  Outcome validate(Progress& bar);
+  // False, and nothing is written, when a weight is not finite.
+  bool save(bool is_best);
+  std::string bad_weight_failure() const;
+  RunRecord finish(RunStatus status, const std::string& failure = "");
+  Outcome test(Progress& bar);
+  bool is_over();
+  bool evaluation_due(bool is_over) const;
+  bool checkpoint_due() const;
+  double seconds_so_far() const;
+  void refuse_drift();
+  void write_running_record();
+
+  RunConfig config_;
+  RunFolder folder_;
+  Ranks& ranks_;
+  TrainOptions options_;
+  std::unique_ptr<tasks::Task> task_;
+  Dataset dataset_;
+  TaskShape shape_;
+  std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
+  std::unique_ptr<models::Model> model_;
+  FlatParameters parameters_;
+  // True if they are those of progress_: not while others are loaded, nor in the test.
+  bool has_last_weights_ = true;
+  RunRecord record_;
+  const std::optional<RunRecord> before_;  // of a resumed run: its record as it was found
+  CheckpointStore checkpoints_;
+  TrainProgress progress_;
+  Stepper stepper_;
+  StepGuard guard_;
+  Agreement agreement_;
+  RunLog log_;
+  StepProfiler profiler_;
+  std::unique_ptr<BatchLoader> loader_;
+  double logged_seconds_ = 0;  // train_seconds at the last line of metrics
+  int64_t logged_tokens_ = 0, logged_step_ = 0;
+  double earlier_seconds_ = 0;  // total_seconds of the parts before a resume
+  double started_ = 0;
+  OtherPrograms others_;
+};
+
+// The command that takes up a stopped run, for messages.
+std::string go_on_command(const RunFolder& folder, at::Device device);
+
+}  // namespace lra::training

@@ -1,0 +1,24 @@
+// Ranks over LibTorch's c10d: a key-value store where they meet, and Gloo between them.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <chrono>
+#include <memory>
+
+#include "base/launch_environment.h"
+#include "training/ranks/ranks.h"
+
+namespace lra::training {
+
+// Waits until all ranks of `launch` are there; with one rank nothing is opened. `timeout`: the
+// longest wait for a rank that does not come, later for one that does not answer. Throws lra::Error
+// (74) with the missing ranks or the reason why the rendezvous cannot be used, and with exit code 3
+// if a stop was requested meanwhile.
+std::unique_ptr<Ranks> join_ranks(const Launch& launch, std::chrono::milliseconds timeout);
+
+// The same if the ranks already have a store.
+std::unique_ptr<Ranks> join_ranks_at(c10::intrusive_ptr<c10d::Store> store, const Launch& launch,
+                                     std::chrono::milliseconds timeout);
+
+}  // namespace lra::training

@@ -1,0 +1,499 @@
+#include "training/run/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/quoted.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStepPrefix = "step_";
+// There for runs that began with trained weights: going back to the beginning, and making the run
+// again, need them.
+constexpr int64_t kInitialStep = 0;
+
+using Dtypes = std::pair<at::ScalarType, Dtype>;  // of a tensor and of a file
+constexpr Dtypes kDtypes[] = {{at::kFloat, Dtype::kF32}, {at::kDouble, Dtype::kF64},
+                              {at::kHalf, Dtype::kF16},  {at::kBFloat16, Dtype::kBF16},
+                              {at::kLong, Dtype::kI64},  {at::kInt, Dtype::kI32},
+                              {at::kShort, Dtype::kI16}, {at::kChar, Dtype::kI8},
+                              {at::kByte, Dtype::kU8},   {at::kBool, Dtype::kBool}};
+
+Dtype dtype_of(const at::Tensor& t) {
+  const auto* found = std::ranges::find(kDtypes, t.scalar_type(), &Dtypes::first);
+  LRA_CHECK(found != std::end(kDtypes));
+  return found->second;
+}
+
+// Tensors of a model by their names in a file.
+using NamedTensors = std::vector<models::Parameter>;
+
+// A tensor as files hold it: complex numbers as pairs of real ones, [..., 2].
+at::Tensor as_real(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach();
+  return plain.is_complex() ? at::view_as_real(plain) : plain;
+}
+
+// The tensors that files hold, on any device; the views are valid as long as `kept`.
+std::vector<TensorView> views_of(const NamedTensors& tensors, std::vector<at::Tensor>& kept) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor, group] : tensors) {
+    const at::Tensor& host = kept.emplace_back(as_real(tensor).cpu().contiguous());
+    const auto* data = static_cast<const std::byte*>(host.const_data_ptr());
+    views.push_back({name, dtype_of(host), host.sizes().vec(), {data, host.nbytes()}});
+  }
+  return views;
+}
+
+std::string hash_of_data(const std::vector<TensorView>& tensors) {
+  Hasher hasher;
+  for (const TensorView& tensor : tensors) hasher.append(tensor.data);
+  return to_hex(hasher.digest());
+}
+
+using Metadata = std::map<std::string, std::string>;
+constexpr const char* kHashKey = "lra.xxh3";
+
+// Hash of everything in a file except the entry of the hash itself.
+std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metadata,
+                         const std::string& data_hash) {
+  metadata.erase(kHashKey);
+  Json entries = Json::array();
+  for (const TensorView& tensor : tensors) {
+    entries.push_back({tensor.name, to_string(tensor.dtype), tensor.shape});
+  }
+  return to_hex(hash128(json_text({metadata, entries, data_hash})));
+}
+
+Json health_json(const Health& h) {
+  return {{"skipped", h.skipped},       {"skipped_in_a_row", h.skipped_in_a_row},
+          {"roll_backs", h.roll_backs}, {"undone", h.undone},
+          {"mean_loss", h.mean_loss},   {"mean_norm", h.mean_norm},
+          {"num_good", h.num_good}};
+}
+
+Health health_of(std::optional<JsonFields> fields) {
+  if (!fields) return {};
+  return {.skipped = fields->get<int64_t>("skipped"),
+          .skipped_in_a_row = fields->get<int64_t>("skipped_in_a_row"),
+          .roll_backs = fields->get<int64_t>("roll_backs"),
+          .undone = fields->get<int64_t>("undone"),
+          .mean_loss = fields->get<double>("mean_loss"),
+          .mean_norm = fields->get<double>("mean_norm"),
+          .num_good = fields->get<int64_t>("num_good")};
+}
+
+Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
+  Json progress = {{"step", p.step},
+                   {"tokens", p.tokens},
+                   {"computed_tokens", p.computed_tokens},
+                   {"last_eval_step", p.last_eval_step},
+                   {"best_accuracy", p.best_accuracy},
+                   {"best_step", p.best_step},
+                   {"loss_sum", p.mean.loss_sum},
+                   {"correct", p.mean.correct},
+                   {"count", p.mean.count}};
+  if (p.health != Health{}) progress["health"] = health_json(p.health);
+  Metadata metadata = {{"format", "pt"}, {"lra.progress", json_text(progress)}};
+  add_identity(run, metadata);
+  return metadata;
+}
+
+// Returns the hash of the tensors' data.
+std::string write_file(const std::string& path, const std::vector<TensorView>& tensors,
+                       const TrainProgress& progress, const RunIdentity& run) {
+  Metadata metadata = metadata_of(progress, run);
+  const std::string data_hash = hash_of_data(tensors);
+  metadata[kHashKey] = hash_of_file(tensors, metadata, data_hash);
+  write_safetensors(path, tensors, metadata);
+  return data_hash;
+}
+
+TrainProgress progress_of(const SafetensorsFile& file) {
+  const auto found = file.metadata().find("lra.progress");
+  if (found == file.metadata().end()) {
+    throw Error({.where = file.path(),
+                 .what = "there is no lra.progress in its metadata",
+                 .expected = "a checkpoint of lra"});
+  }
+  const Json json = parse_json(found->second, file.path());
+  JsonFields fields(json, file.path(), "lra.progress");
+  return {.step = fields.get<int64_t>("step"),
+          .tokens = fields.get<int64_t>("tokens"),
+          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
+          .last_eval_step = fields.get<int64_t>("last_eval_step"),
+          .best_accuracy = fields.get<double>("best_accuracy"),
+          .best_step = fields.get<int64_t>("best_step"),
+          .mean = {.loss_sum = fields.get<double>("loss_sum"),
+                   .correct = fields.get<int64_t>("correct"),
+                   .count = fields.get<int64_t>("count")},
+          .health = health_of(fields.find_object("health"))};
+}
+
+// The moments of a model: m or v, named prefix + the parameter's name.
+NamedTensors moments_of(const FlatParameters& parameters, const at::Tensor& flat,
+                        const std::string& prefix) {
+  NamedTensors moments;
+  for (const auto& part : parameters.parts()) {
+    moments.push_back(
+        {prefix + part.name, flat.narrow(0, part.offset, part.count).view(part.shape)});
+  }
+  return moments;
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& what,
+                         const std::string& expected) {
+  throw Error({.where = file.path(),
+               .what = what,
+               .expected = expected,
+               .advice = "the file is damaged or not a checkpoint of this model"});
+}
+
+void copy_data(const TensorView& from, const at::Tensor& to) {
+  const at::Tensor real = as_real(to);
+  const at::Tensor host = at::empty(real.sizes(), real.options().device(at::kCPU));
+  LRA_CHECK_EQ(from.data.size(), host.nbytes());
+  std::ranges::copy(from.data, static_cast<std::byte*>(host.mutable_data_ptr()));
+  real.copy_(host);
+}
+
+// Copies the tensors of `file` with these names, after all were found.
+void read_into(const SafetensorsFile& file, const NamedTensors& tensors) {
+  for (const auto& [name, tensor, group] : tensors) {
+    const TensorView* found = file.find(name);
+    if (!found) refuse(file, "tensor '" + name + "' is missing", "");
+    const at::Tensor real = as_real(tensor);
+    if (real.sizes() != found->shape || found->dtype != dtype_of(real)) {
+      refuse(file, "tensor '" + name + "' has another shape or type", "");
+    }
+  }
+  for (const auto& [name, tensor, group] : tensors) copy_data(*file.find(name), tensor);
+}
+
+void check_count(const SafetensorsFile& file, size_t num_tensors) {
+  if (file.tensors().size() == num_tensors) return;
+  refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
+}
+
+// Copies all that model.safetensors holds; files of earlier versions lack buffers of other dtypes.
+void read_weights(const SafetensorsFile& file, const FlatParameters& parameters) {
+  NamedTensors all = parameters.saved();
+  if (file.tensors().size() == parameters.num_flat()) all.resize(parameters.num_flat());
+  check_count(file, all.size());
+  read_into(file, all);
+}
+
+void refuse_file_of_others(const SafetensorsFile& file) {
+  for (const auto& [key, value] : file.metadata()) {
+    if (key.starts_with("lra.")) return;
+  }
+  throw Error({.where = file.path(),
+               .what = "is a safetensors file that lra did not write: its metadata names no run",
+               .expected = "a checkpoint of lra",
+               .advice = "'lra train TASK MODEL --init-from FILE' starts a run with such weights"});
+}
+
+// Returns the hash of the tensors' data.
+std::string check_hash(const SafetensorsFile& file) {
+  refuse_file_of_others(file);
+  std::string data_hash = hash_of_data(file.tensors());
+  const auto hash = file.metadata().find(kHashKey);
+  if (hash == file.metadata().end() ||
+      hash->second != hash_of_file(file.tensors(), file.metadata(), data_hash)) {
+    refuse(file, "the contents do not match their hash", "the bytes that were written");
+  }
+  return data_hash;
+}
+
+// The contents of a file of weights, which may be in any folder but that of another step.
+LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity> expected,
+                       const std::string& advice) {
+  LoadedWeights found{.hash = check_hash(file)};
+  found.run = find_identity(file.metadata(), file.path());
+  if (!expected.empty()) refuse_foreign_weights(found.run, expected, file.path(), advice);
+  found.progress = progress_of(file);
+  // Behind a link, as "latest", too.
+  std::error_code ignored;
+  const std::string folder = fs::canonical(file.path(), ignored).parent_path().filename().string();
+  const std::string step = std::to_string(found.progress.step);
+  if (!expected.empty() && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
+    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
+  }
+  return found;
+}
+
+// The advice is given only to callers that ask for a file of the run itself.
+constexpr const char* kNoAdvice = "";
+constexpr const char* kForeignAdvice =
+    "'lra eval' and 'lra analyze' accept them with --foreign-weights";
+
+// The two files of a checkpoint and its folder belong to the same moment of the run.
+void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
+  const TrainProgress progress = progress_of(moments);
+  if (progress == of_weights && progress.step == step) return;
+  refuse(moments, "lra.progress is that of step " + std::to_string(progress.step),
+         "the one of model.safetensors, step " + std::to_string(of_weights.step) +
+             ", in folder step_" + std::to_string(step));
+}
+
+void rename_folder(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw io_error(to, "cannot rename", errno);
+}
+
+// Points the link `path` at `target` in one step.
+void replace_link(const std::string& path, const std::string& target) {
+  const std::string temporary = path + ".tmp";
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0)
+    throw io_error(temporary, "cannot create the link", errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    throw io_error(path, "cannot replace the link", errno);
+}
+
+// Renames a complete folder to its name. One that exists already (the same step, saved again after
+// its validation) is exchanged atomically, so that the name always has a checkpoint. On file
+// systems that cannot exchange (NFS) the old one is moved aside first: after a crash in between,
+// the previous checkpoint remains. The replaced folder is in `partial` afterwards.
+void put_in_place(const std::string& partial, const std::string& final_path) {
+  std::error_code ignored;
+  if (!fs::exists(final_path, ignored)) return rename_folder(partial, final_path);
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0) {
+    return;
+  }
+  if (errno != EINVAL && errno != ENOSYS) {
+    throw io_error(final_path, "cannot replace the checkpoint", errno);
+  }
+  const std::string aside = final_path + ".replaced.partial";
+  rename_folder(final_path, aside);
+  rename_folder(partial, final_path);
+  rename_folder(aside, partial);
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string folder, int64_t keep, std::vector<RunIdentity> runs)
+    : folder_(std::move(folder)), keep_(keep), runs_(std::move(runs)) {
+  LRA_CHECK(!runs_.empty());
+}
+
+std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
+                                  bool is_best, int64_t also_kept) {
+  const std::string name = kStepPrefix + std::to_string(progress.step),
+                    final_path = folder_of(name);
+  const std::string partial = final_path + ".partial";
+  remove_unfinished();
+  make_folder(partial);
+  // Files do not depend on the device that wrote them, and can be read on any.
+  std::vector<at::Tensor> kept;
+  const std::string hash = write_file(partial + "/model.safetensors",
+                                      views_of(parameters.saved(), kept), progress, runs_.front());
+  NamedTensors moments = moments_of(parameters, parameters.m, "m.");
+  std::ranges::move(moments_of(parameters, parameters.v, "v."), std::back_inserter(moments));
+  write_file(partial + "/optimizer.safetensors", views_of(moments, kept), progress, runs_.front());
+  put_in_place(partial, final_path);
+  replace_link(folder_of("latest"), name);
+  if (is_best) replace_link(folder_of("best"), name);
+  sync_folder(folder_);
+  // Files that cannot be removed, here and below, cost space, not results.
+  remove_tree(partial);
+  remove_old(progress, also_kept);
+  return hash;
+}
+
+void CheckpointStore::remove_unfinished() const {
+  for (const std::string& name : names_in(folder_)) {
+    if (name.ends_with(".partial")) remove_tree(folder_of(name));
+  }
+}
+
+void CheckpointStore::remove_copied_link(const std::string& name) const {
+  const std::string folder = folder_of(name);
+  if (fs::is_symlink(folder) || !fs::is_directory(folder)) return;
+  const auto weights_in = [](const std::string& of) {
+    const std::string file = of + "/model.safetensors";
+    return fs::exists(file) ? hash128(read_file(file, fs::file_size(file))) : Hash128{};
+  };
+  const auto weights = weights_in(folder);
+  for (const int64_t step : steps()) {
+    if (weights_in(folder_of(kStepPrefix + std::to_string(step))) != weights) continue;
+    remove_tree(folder);
+    return;
+  }
+  throw Error({.where = folder,
+               .what = "is a folder whose weights no step_N has",
+               .expected = "a link to one of them",
+               .advice = "move it away"});
+}
+
+void CheckpointStore::repair_links(const TrainProgress& progress) const {
+  for (const char* name : {"latest", "best"}) remove_copied_link(name);
+  replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
+  const std::string best = kStepPrefix + std::to_string(progress.best_step);
+  if (fs::exists(folder_of(best))) {
+    replace_link(folder_of("best"), best);
+  } else if (::unlink(folder_of("best").c_str()) != 0 && errno != ENOENT) {
+    throw io_error(folder_of("best"), "cannot be removed", errno);
+  }
+  sync_folder(folder_);
+}
+
+TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
+  const auto file =
+      SafetensorsFile::open(folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors");
+  const TrainProgress progress = describe(file, runs_, kNoAdvice).progress;
+  if (progress.step != step) {
+    refuse(file, "holds the weights of step " + std::to_string(progress.step),
+           "those of step " + std::to_string(step));
+  }
+  read_weights(file, parameters);
+  return progress;
+}
+
+bool CheckpointStore::has(int64_t step) const {
+  std::error_code ignored;
+  return fs::exists(folder_of(kStepPrefix + std::to_string(step)), ignored);
+}
+
+std::vector<int64_t> CheckpointStore::steps() const {
+  std::vector<int64_t> found;
+  for (const std::string& name : names_in(folder_)) {
+    if (!name.starts_with(kStepPrefix)) continue;
+    int64_t step = 0;
+    const char *begin = name.data() + std::strlen(kStepPrefix), *end = name.data() + name.size();
+    const auto [stop, code] = std::from_chars(begin, end, step);
+    if (code == std::errc() && stop == end) found.push_back(step);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kept) const {
+  std::vector<int64_t> all = steps();
+  std::erase_if(all, [&](int64_t step) { return step > progress.step; });
+  const auto removable = static_cast<int64_t>(all.size()) - keep_;
+  for (int64_t i = 0; i < removable; ++i) {
+    const int64_t step = all[static_cast<size_t>(i)];
+    if (step == kInitialStep || step == progress.best_step || step == also_kept) continue;
+    // Renamed first: a kill while it is removed must not leave half of it under its name.
+    const std::string path = folder_of(kStepPrefix + std::to_string(step));
+    if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
+      remove_tree(path + ".partial");
+    }
+  }
+}
+
+TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
+  const std::string folder = folder_of(kStepPrefix + std::to_string(step));
+  const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
+  (void)describe(moments, runs_, kNoAdvice);
+  check_count(moments, 2 * parameters.parts().size());
+  const TrainProgress progress = load_weights_of(step, parameters);
+  check_progress(moments, progress, step);
+  read_into(moments, moments_of(parameters, parameters.m, "m."));
+  read_into(moments, moments_of(parameters, parameters.v, "v."));
+  return progress;
+}
+
+std::optional<TrainProgress> CheckpointStore::load_latest(
+    FlatParameters& parameters, std::vector<std::string>* problems) const {
+  const std::vector<int64_t> all = steps();
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    try {
+      return load(*step, parameters);
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kIoError) throw;
+      problems->push_back(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
+                           std::span<const RunIdentity> expected) {
+  const auto file = SafetensorsFile::open(path);
+  LoadedWeights loaded = describe(file, expected, kForeignAdvice);
+  read_weights(file, parameters);
+  return loaded;
+}
+
+LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected) {
+  return describe(SafetensorsFile::open(path), expected, kNoAdvice);
+}
+
+namespace {
+
+// Training would continue from such weights, with a meaningless result.
+void refuse_useless(const SafetensorsFile& file, const NamedTensors& weights) {
+  bool is_zero = true;
+  for (const auto& [name, tensor, group] : weights) {
+    if (!tensor.isfinite().all().item<bool>()) {
+      refuse(file, "a weight is NaN or infinite", "trained weights");
+    }
+    is_zero = is_zero && !tensor.any().item<bool>();
+  }
+  if (is_zero) refuse(file, "all weights are zero", "trained weights");
+}
+
+void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, Dtype wanted) {
+  if (tensor.dtype == wanted) return;
+  throw Error({.where = file.path(),
+               .what = in_quotes(tensor.name) + " is " + to_string(tensor.dtype),
+               .expected = to_string(wanted) + " weights",
+               .advice = "convert it in Python with safetensors.torch.load_file and save_file "
+                         "(t.float() is F32)"});
+}
+
+}  // namespace
+
+MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters) {
+  const auto file = SafetensorsFile::open(path);
+  const Metadata& metadata = file.metadata();
+  if (metadata.contains(kHashKey)) (void)check_hash(file);
+  MatchedWeights found{.run = find_identity(metadata, path)};
+  std::set<std::string> taken;
+  NamedTensors places, read;
+  for (const auto& [name, tensor, group] : parameters.saved()) {
+    const TensorView* stored = file.find(name);
+    const at::Tensor real = as_real(tensor);
+    if (!stored || real.sizes() != stored->shape) {
+      found.fresh.push_back(name);
+      continue;
+    }
+    refuse_other_dtype(file, *stored, dtype_of(real));
+    taken.insert(name);
+    places.push_back({name, real});
+    copy_data(*stored, read.emplace_back(name, at::empty_like(real)).tensor);
+  }
+  for (const TensorView& tensor : file.tensors()) {
+    if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
+  }
+  if (taken.empty()) {
+    refuse(file, "none of its tensors fits the model", "tensors with the model's names and shapes");
+  }
+  refuse_useless(file, read);
+  for (size_t i = 0; i < places.size(); ++i) places[i].tensor.copy_(read[i].tensor);
+  return found;
+}
+
+std::string weights_hash(const FlatParameters& parameters) {
+  std::vector<at::Tensor> kept;
+  return hash_of_data(views_of(parameters.saved(), kept));
+}
+
+}  // namespace lra::training

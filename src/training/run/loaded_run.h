@@ -1,0 +1,86 @@
+// The model of a run on disk with the weights of one of its checkpoints, and the run's data, for
+// evaluation and analyses.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/classifier.h"
+#include "tasks/task.h"
+#include "training/loop/evaluate.h"
+#include "training/loop/weights_choice.h"
+#include "training/ranks/flat_parameters.h"
+#include "training/run/checkpoint.h"
+#include "training/run/stored_run.h"
+
+namespace lra::training {
+
+// Maps "last", "best", "step_N" or the path of a model.safetensors to the file. An analysis names
+// its checkpoint by the same word. A folder that 'lra export' wrote has a single file, next to its
+// record.
+std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
+
+// True for a folder that 'lra export' wrote: weights next to the record instead of checkpoints.
+bool is_exported(const std::string& run);
+
+// "best" or "last": the checkpoint that the test figure of a run is of; "step_N" where the best was
+// damaged; of an unfinished run, the last.
+std::string tested_checkpoint(const RunRecord& record);
+
+// Throws lra::Error for weights of the run itself that contradict its record: `file` is in
+// checkpoints/best or checkpoints/latest and has another step, or has the tested step (of a stopped
+// run: the last one) and another hash. A run that is running, or was lost, may be ahead of its
+// record: then only `best` has to be the best validation up to its own step.
+void refuse_other_weights(const std::string& file, const LoadedWeights& found,
+                          const RunRecord& run);
+
+// One line for each checkpoint next to a file named record.json that contradicts the record or
+// cannot be read: best, latest and that of the tested step, if they exist. Reads these files.
+std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
+                                                  const std::string& record_path);
+
+enum class ModelPrecision {
+  kAsTrained,  // train.precision
+  kFloat32     // float32 activations, regardless of the run's precision
+};
+
+struct LoadedRun {
+  // The model computes on `device`, regardless of the device it was trained on. Throws lra::Error
+  // for a folder that is not a run and for a checkpoint that is missing, not its own or contradicts
+  // its record.
+  LoadedRun(const std::string& folder, const WeightsChoice& weights, ModelPrecision precision,
+            at::Device device = at::kCPU);
+
+  // The model as an encoder, which most analyses work on. Throws lra::Error for a whole model of
+  // the user's (docs/python.md).
+  const models::SequenceClassifier& encoder() const;
+  // The run that the weights belong to if it is another one; otherwise empty.
+  std::string foreign_weights() const;
+  // A sentence if the model is a Python class whose source is not that of the run any more.
+  std::string changed_code() const;
+
+  std::string folder;
+  StoredRun stored;
+  std::string checkpoint;  // which weights: as in WeightsChoice, never empty
+  std::unique_ptr<tasks::Task> task;
+  std::unique_ptr<models::Model> model;
+  FlatParameters parameters;
+  LoadedWeights weights;  // what the checkpoint says of itself
+};
+
+struct RunDataOptions {
+  std::string root;         // --data
+  bool other_data = false;  // data that the run was not made with will do
+  bool quiet = false;
+};
+
+// The data of a run. Throws lra::Error when they are missing or others than the run was made with.
+Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options);
+
+// A pass over the split with a bar on standard error; step is that of the weights. `limit` as of
+// evaluate().
+EvaluationResult evaluate_run(const LoadedRun& run, const Dataset& dataset,
+                              const std::string& split, int64_t limit, bool quiet);
+
+}  // namespace lra::training
