@@ -15,7 +15,6 @@
 #include "layers/gated_output.h"
 #include "mixers/all.h"
 #include "mixers/state_space.h"
-#include "ops/one_blas_thread.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 
@@ -25,24 +24,6 @@ namespace {
 using at::Tensor;
 
 constexpr double kLargestReal = -1e-4;  // of a pole, where poles are clipped
-
-// One of each conjugate pair of eigenvalues of -1/2 + HiPPO-LegS' antisymmetric part [p, p]:
-// imaginary parts [p / 2], which are positive, and the planes of the eigenvectors [p, p / 2].
-// float64.
-struct HippoBlock {
-  Tensor frequencies, v_re, v_im;
-};
-
-HippoBlock hippo_block(int64_t p) {
-  const ops::OneBlasThread one_thread;
-  const Tensor s = legs_antisymmetric(p);
-  // S v = i w v is -i S v = w v.
-  const auto [values, vectors] = at::linalg_eigh(at::complex(at::zeros_like(s), -s));
-  const Tensor v = vectors.narrow(1, p / 2, p / 2), first = v[0];
-  const Tensor turned = v * (first.conj() / first.abs());
-  return {values.narrow(0, p / 2, p / 2), at::real(turned).contiguous(),
-          at::imag(turned).contiguous()};
-}
 
 constexpr int64_t kMostOfABlock = 512;  // states
 
@@ -77,7 +58,7 @@ class S5 : public SequenceLayer {
       : config_(config) {
     check(config);
     const int64_t dim = shape.model_dim, modes = config.states / 2;
-    const HippoBlock hippo = hippo_block(config.states / config.blocks);
+    const LegsEigenpairs hippo = legs_eigenpairs(config.states / config.blocks);
     // Matrices are multiplied on the CPU, the same on every device.
     const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
     const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
@@ -117,7 +98,8 @@ class S5 : public SequenceLayer {
   }
 
   // V^H B' [2, states / 2, D] with B' [states, D], LeCun normal as a matrix of that many inputs.
-  Tensor initial_b(const layers::Initializer& init, const HippoBlock& hippo, int64_t dim) const {
+  Tensor initial_b(const layers::Initializer& init, const LegsEigenpairs& hippo,
+                   int64_t dim) const {
     const Tensor drawn_JDp = init.lecun(dim, config_.states)
                                  .to(at::kDouble)
                                  .view({dim, config_.blocks, -1})
@@ -131,7 +113,8 @@ class S5 : public SequenceLayer {
   }
 
   // [D, directions, 2, states / 2]
-  Tensor initial_c(const layers::Initializer& init, const HippoBlock& hippo, int64_t dim) const {
+  Tensor initial_c(const layers::Initializer& init, const LegsEigenpairs& hippo,
+                   int64_t dim) const {
     const int64_t directions = config_.bidirectional ? 2 : 1, states = config_.states;
     if (config_.c_init == "complex_normal") {
       return init.normal({dim, directions, 2, states / 2}, std::numbers::sqrt2 / 2);
@@ -152,7 +135,10 @@ class S5 : public SequenceLayer {
   // twice.
   MimoStateSpace discretised(at::ScalarType type) const {
     const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
-    const Tensor re = wide(config_.clip_poles ? lambda_re_.clamp_max(kLargestReal) : lambda_re_);
+    // LibTorch's clamp has another gradient at its bound from 2.14 on.
+    const Tensor re =
+        wide(config_.clip_poles ? at::where(lambda_re_ > kLargestReal, kLargestReal, lambda_re_)
+                                : lambda_re_);
     const HeldStates held = zero_order_hold(-re, wide(lambda_im_), wide(dt_).exp());
     const Tensor hold_re = held.b_re.to(type).unsqueeze(1),
                  hold_im = held.b_im.to(type).unsqueeze(1);

@@ -74,6 +74,22 @@ TEST(S5, StartsAsHippoInEachBlock) {
   }
 }
 
+// clamp, whose gradient at the bound depends on LibTorch's version, would not do.
+TEST(S5, LearnsFromAPoleAtTheBoundOfClippedOnes) {
+  const auto gradient_at = [](double real) {
+    const auto layer = s5_of("clip_poles = true", 5);
+    Tensor re = layer->named_parameters()["lambda_re"];
+    {
+      const at::NoGradGuard no_grad;
+      re.fill_(real);
+    }
+    layer->forward(ops::random_tensor({1, 8, 5}, 3, at::kFloat), {}).sum().backward();
+    return re.grad().abs().min().item<double>();
+  };
+  EXPECT_GT(gradient_at(static_cast<float>(-1e-4)), 0);
+  EXPECT_EQ(gradient_at(0), 0);
+}
+
 TEST(S5, DrawsStepsBetweenItsLimits) {
   const Tensor dt = parameter(*s5_of("states = 1000\nblocks = 100\ndt_min = 0.01"), "dt").exp();
   EXPECT_EQ(dt.numel(), 500);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/linear.h"
+#include "ops/one_blas_thread.h"
 #include "ops/precision.h"
 #include "ops/scan/state_scan.h"
 
@@ -15,6 +16,18 @@ Tensor legs_antisymmetric(int64_t states) {
   const Tensor root = (2 * at::arange(states, at::kDouble) + 1).sqrt();
   const Tensor below = (root.unsqueeze(1) * root).tril(-1) / 2;
   return below.t() - below;
+}
+
+LegsEigenpairs legs_eigenpairs(int64_t states) {
+  const ops::OneBlasThread one_thread;
+  const Tensor s = legs_antisymmetric(states);
+  // S v = i w v is -i S v = w v.
+  const auto [values, vectors] = at::linalg_eigh(at::complex(at::zeros_like(s), -s));
+  const int64_t half = states / 2;
+  const Tensor v = vectors.narrow(1, half, half), first = v[0];
+  const Tensor turned = v * (first.conj() / first.abs());
+  return {values.narrow(0, half, half), at::real(turned).contiguous(),
+          at::imag(turned).contiguous()};
 }
 
 Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,

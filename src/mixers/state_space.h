@@ -12,6 +12,16 @@ namespace lra::mixers {
 // P_n = sqrt(n + 1/2) (Gu et al. 2022, arXiv:2206.11893, section 4.2).
 at::Tensor legs_antisymmetric(int64_t states);
 
+// The eigenpairs of its normal part with positive imaginary parts, -1/2 + i frequencies [states /
+// 2] with eigenvectors of length one [states, states / 2], whose first element is real and
+// positive; the others are their conjugates. float64. HiPPO-LegS itself is not normal, and its
+// eigenvectors, though not its eigenvalues, are beyond float64 from some forty states on
+// (docs/numerics.md).
+struct LegsEigenpairs {
+  at::Tensor frequencies, v_re, v_im;
+};
+LegsEigenpairs legs_eigenpairs(int64_t states);
+
 // log dt, uniform in [log dt_min, log dt_max]: [count], float32. Throws lra::Error, naming the
 // settings mixer.dt_min and mixer.dt_max, if the first is above the second.
 at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,

@@ -1,5 +1,7 @@
 #include "models/classifier.h"
 
+#include <map>
+
 #include "io/toml.h"
 #include "layers/positions.h"
 #include "mixers/all.h"
@@ -315,6 +317,41 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
         EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
         EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
       }
+    }
+  }
+}
+
+// Equal tokens give equal terms to every sum over tokens: in bfloat16 such a sum stops growing at
+// 256 of them, and most of a gradient is missing.
+TEST(SequenceClassifier, SumsTheGradientsOfEqualTokensInBf16) {
+  constexpr TaskShape kLongShape{.length = 1000, .vocabulary = 11, .num_classes = 3};
+  const ModelInput batch{.tokens_BL = at::full({3, kLongShape.length}, 7, at::kInt)};
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
+    SCOPED_TRACE(spec->name);
+    const auto gradients = [&](at::ScalarType activations) {
+      const SequenceClassifier model(kLongShape, small_config("mean"), *spec,
+                                     parse_toml("", "model.toml"), 1, {.activations = activations});
+      for (auto& [name, parameter, group] : model.parameter_list()) {
+        const at::NoGradGuard no_grad;  // no unit of the head at 0, where it would switch
+        if (name == "head.hidden.bias") parameter.fill_(10);
+      }
+      const Tensor logits = model.forward(batch, {});
+      (logits * ops::loss_weights(logits)).sum().backward();
+      std::map<std::string, Tensor> found;
+      for (const auto& [name, parameter, group] : model.parameter_list()) {
+        found[name] = parameter.grad();
+      }
+      return found;
+    };
+    const auto fp32 = gradients(at::kFloat), bf16 = gradients(at::kBFloat16);
+    double largest = 0;
+    for (const auto& [name, wanted] : fp32) {
+      if (wanted.defined()) largest = std::max(largest, wanted.norm().item<double>());
+    }
+    for (const auto& [name, wanted] : fp32) {
+      if (!wanted.defined()) continue;
+      const double size = std::max(wanted.norm().item<double>(), 0.01 * largest);
+      EXPECT_LE((bf16.at(name) - wanted).norm().item<double>() / size, 0.1) << name;
     }
   }
 }

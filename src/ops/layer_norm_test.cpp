@@ -44,6 +44,15 @@ TEST(LayerNorm, TakesStridedInputsAndGradients) {
 
 TEST(LayerNorm, GradientIsTheSlope) { expect_gradient_is_slope(kOurs, norm_inputs({3, 4, 11})); }
 
+TEST(LayerNorm, AddsTheGradientsOfManyRowsUpInFloat32) {
+  // In bfloat16 a sum of ones would stop at 256.
+  const Tensor x = random_tensor({4, 1250, 3}, 7, at::kBFloat16).set_requires_grad(true);
+  const Tensor w = at::ones({3}).set_requires_grad(true),
+               b = at::zeros({3}).set_requires_grad(true);
+  layer_norm(x, w, b, 1e-6).sum(at::kFloat).backward();
+  EXPECT_TRUE(at::equal(b.grad(), at::full({3}, 5000.0f)));
+}
+
 TEST(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const Tensor x = random_tensor({5, 301, 64}, 4, type).set_requires_grad(true);

@@ -64,6 +64,20 @@ TEST(LongConvolution, AgreesWithItsDefinition) {
   }
 }
 
+// Transforms whose factors are not made with care lose three digits at lengths that are no power of
+// two.
+TEST(LongConvolution, IsAsExactAtAnyLength) {
+  for (const int64_t length : {1000, 4096, 16'000, 16'384}) {
+    const auto in = convolution_inputs({1, length, 2, 2 * length, length});
+    const TensorFunction f = convolved({}, length);
+    const auto exact = differentiate(f, in, at::kDouble), found = differentiate(f, in, at::kFloat);
+    EXPECT_LE(relative_error(found.value, exact.value), 2e-6) << length;
+    for (size_t i = 0; i < in.size(); ++i) {
+      EXPECT_LE(relative_error(found.gradients[i], exact.gradients[i]), 2e-6) << length;
+    }
+  }
+}
+
 TEST(LongConvolution, GradientIsTheSlope) {
   for (const ConvolutionSizes& s :
        {ConvolutionSizes{2, 9, 5, 7, 2}, ConvolutionSizes{2, 560, 2, 1120, 560}}) {

@@ -2,6 +2,7 @@
 it. Each part is skipped without the package."""
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import re
@@ -17,13 +18,15 @@ SETTINGS = ("model.layers=1", "model.embed_dim=16", "model.qkv_dim=16", "model.m
             "train.steps=6", "train.eval_every=3", "train.log_every=1", "train.batch_size=4")
 
 
-def trained(folder):
+def trained(folder, *more, code=0):
+    """A run of six steps with the settings `more`, which ends with this exit code."""
     data, run = folder / "data", folder / "runs" / "tiny"
     subprocess.run([PROGRAM, "data", "make", "listops", "--train", "40", "--val", "10", "--test", "10",
                     "--out", data / "listops", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    sets = [word for setting in SETTINGS for word in ("--set", setting)]
-    subprocess.run([PROGRAM, "train", "listops", "transformer", "--data", data, "--out", run,
-                    "--threads", "1", "--quiet", *sets], check=True, stdout=subprocess.DEVNULL)
+    sets = [word for setting in (*SETTINGS, *more) for word in ("--set", setting)]
+    ended = subprocess.run([PROGRAM, "train", "listops", "transformer", "--data", data, "--out", run,
+                            "--threads", "1", "--quiet", *sets], stdout=subprocess.DEVNULL)
+    assert ended.returncode == code, ended.returncode
     return run
 
 
@@ -64,7 +67,21 @@ def check_mlflow(run, folder):
         assert len(metrics) == len(values), tag
         history = {m.step: m.value for m in metrics}
         assert history == values, (tag, history, values)
+    assert found.info.status == "FINISHED", found.info.status
     return "MLflow has every metric at its step"
+
+
+def check_mlflow_of_diverged(run, folder):
+    import mlflow
+
+    uri = f"sqlite:///{folder}/mlflow.db"
+    run_script("to_mlflow.py", run, folder, MLFLOW_TRACKING_URI=uri)
+    mlflow.set_tracking_uri(uri)
+    [found] = mlflow.search_runs(search_all_experiments=True, output_format="list",
+                                 filter_string="metrics.`train/loss` > 0")
+    assert found.info.status == "FAILED", found.info.status
+    assert math.isfinite(found.data.metrics["train/loss"])
+    return "MLflow shows a diverged run as failed, with its last finite loss"
 
 
 def log_entries(content):
@@ -123,6 +140,11 @@ def main():
             folder = pathlib.Path(scratch, name)
             folder.mkdir()
             print("ok:", check(run, folder))
+        if "mlflow" in checks:
+            folder = pathlib.Path(scratch, "diverged")
+            folder.mkdir()
+            diverged = trained(folder, "train.learning_rate=1e30", code=4)
+            print("ok:", check_mlflow_of_diverged(diverged, folder))
 
 
 if __name__ == "__main__":
