@@ -20,7 +20,8 @@ std::string beginning_of(const std::string& path) {
 bool is_of_kind(const std::string& begin, const OutputKind& kind) {
   // A line may be empty before the first one.
   const size_t first = begin.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || begin.find(kind.marks.front()) != first) return false;
+  if (first == std::string::npos) return false;
+  if (!std::string_view(begin).substr(first).starts_with(kind.marks.front())) return false;
   for (const std::string_view mark : kind.marks) {
     if (begin.find(mark) == std::string::npos) return false;
   }

@@ -53,5 +53,12 @@ TEST_F(OverwriteTest, LooksForEveryMarkInTheBeginning) {
   EXPECT_THROW(refuse_to_overwrite(scratch_.file("far"), kind, "--out"), Error);
 }
 
+// The first byte of a safetensors file is that of a length, which may be a space.
+TEST_F(OverwriteTest, KnowsABinaryFileWhoseFirstByteIsASpace) {
+  const OutputKind kind{.name = "a result of a mixer", .marks = {"", "\"mixer\""}};
+  std::ofstream(scratch_.file("result")) << " \x03{\"__metadata__\":{\"mixer\":\"mamba\"}}";
+  EXPECT_NO_THROW(refuse_to_overwrite(scratch_.file("result"), kind, "--out"));
+}
+
 }  // namespace
 }  // namespace lra

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from definitions.program import default_settings, lra_json, run_mixer
-from packages import approximate, exact
+from packages import approximate, exact, recurrent
 from packages.carry import HEADS, WIDTH
 
 try:
@@ -101,6 +101,11 @@ CASES = [
            dtypes=BOTH[1:], float64=1e-8),
     *cases(approximate.sinkhorn, {"block": 8}, *WHOLE),
     *cases(approximate.sinkhorn, {"block": 32, "iterations": 2, "temperature": 2.5}, *WHOLE),
+    # The packages compute their poles in float32 whatever the input.
+    *cases(recurrent.mamba, {"bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
+    *cases(recurrent.s5, {"output": "none"}, *WHOLE, dtypes=BOTH[:1]),
+    *cases(recurrent.s5, {"output": "none", "bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
+    *cases(recurrent.lru, {"output": "none", "bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
 ]
 
 
