@@ -1,8 +1,8 @@
 """Mixers against the packages of other people, with our weights carried over.
 
 Values of lra mixer run, with padding where the package hides it as we do, and gradients of the
-operators; each comparison must also notice a changed weight and a missing mask. What is compared,
-how, and what the packages compute otherwise: docs/mixers.md.
+operators; each comparison must also notice a changed weight and a missing mask. Then what layers of
+packages do beyond their definition. What is compared, how, and what was found: docs/mixers.md.
 
 Needs the packages of tests/parity/requirements.txt, which this command installs from the network:
 
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from definitions.program import default_settings, lra_json, run_mixer
-from packages import approximate, exact, recurrent
+from packages import approximate, behavior, exact, recurrent
 from packages.carry import HEADS, WIDTH
 
 try:
@@ -117,12 +117,14 @@ def run(case, folder, tensors, *more):
 
 
 def weights_for(case, folder):
-    """Fresh ones of the program, bent to what the package can compute."""
+    """Fresh ones of the program, bent to what the package can compute and the check can see."""
     w = run(case, folder, {"x": case.inputs(torch.float64)[0]}, "--seed", 3)
     w.pop("y")
     if case.oracle is approximate.sinkhorn:
         query, key, _ = w["qkv.weight"].chunk(3)
         w["qkv.weight"] = torch.cat([query, key, key])
+    if case.oracle is recurrent.mamba:  # fresh ones are 0
+        w["conv_bias"] = torch.linspace(-1, 1, w["conv_bias"].shape[1], dtype=torch.float64)[None]
     return w
 
 
@@ -194,7 +196,19 @@ def check(case, folder):
           f"{f'tokens {case.lengths}' if case.lengths else 'no padding'}: {', '.join(said)}")
 
 
+def check_behavior():
+    """docs/mixers.md has the row of every layer of a package, as measured now."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/mixers.md").read_text()
+    for layer in behavior.LAYERS:
+        row = behavior.row(layer)
+        assert row in page, f"docs/mixers.md does not have what {layer.package} does now: {row}"
+        print(f"ok: {row}")
+    share = behavior.percent(behavior.minimamba_against_mambapy())
+    assert f"differs from mambapy by {share}" in page, share
+
+
 def main():
+    check_behavior()
     names = {row["name"] for row in lra_json("list", "models")["models"]}
     for name in sorted(names - {case.name for case in CASES}):
         print(f"no package for {name}")
