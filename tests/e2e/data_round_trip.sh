@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Data survives export and import unchanged, folder and archive are the same, and the checks tell
 # good data from bad.
+docs=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../docs")
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 hash_of() { field "$1" hash; }
@@ -34,6 +35,21 @@ listops_round_trip() {
   passed "ListOps: make, export and import keep the hash $(hash_of made.json)"
 }
 
+# follow_tfds_splits FOLDER: the script of docs/data.md gives the 100 images of one metadata file the split that
+# md5sum gives them, and the import follows it.
+follow_tfds_splits() {
+  local images name number=0 rest
+  sed -n '/^```python tfds_splits.py$/,/^```$/p' "$docs/data.md" | sed '1d;$d' >tfds_splits.py
+  "$LRA_PYTHON" tfds_splits.py "$1"
+  while read -r images name rest; do
+    number=$((number + 1))
+    echo "$(printf 'hard%s_%s_%d' "$images" "$name" $number | md5sum) $images/$name"
+  done <"$1/metadata/0.npy" | sort | awk '{ print $3, NR <= 80 ? "train" : NR <= 90 ? "val" : "test" }' >expected_splits
+  diff expected_splits "$1/splits.txt" || fail "another split than TensorFlow Datasets'"
+  json path_tfds.json data import pathfinder "$1" --out path_tfds
+  [[ $(hash_of path_tfds.json) != "$(hash_of path_back.json)" ]] || fail "splits.txt is not followed"
+}
+
 pathfinder_round_trip() {
   json path_made.json data make pathfinder --train 80 --val 10 --test 10 --seed 7 --out path
   json path_out.json data export pathfinder path --out path_official
@@ -55,6 +71,7 @@ pathfinder_round_trip() {
   mv damaged path_official/pathfinder32/curv_contour_length_14/imgs/0/sample_18.png
   json path_damaged.json data import pathfinder path_official --out path_damaged
   expect_code 2 lra data check pathfinder path_damaged --set task.num_images=100
+  follow_tfds_splits path_official/pathfinder32/curv_contour_length_14
   passed "Pathfinder: make, export and import keep the hash $(hash_of path_made.json)"
 }
 
