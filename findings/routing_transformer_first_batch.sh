@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # routing-transformer 1.6.1 (torch 2.13.0, CPU): a layer in evaluation gives a batch another result if another batch
 # was the first that the layer saw. Guess: evaluation has no state. Seen: its clusters begin with the first batch that
-# comes, in evaluation too, and stay; with the same weights the result differs by 100 % of its norm.
+# comes, in evaluation too, and stay; with the same weights the result differs by about its whole norm.
 # So warm up with the data that counts, or compare only modules that saw the same first batch.
 set -euo pipefail
 folder=$(mktemp -d)
