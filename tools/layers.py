@@ -37,14 +37,14 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8050,
-    "data checks tasks": 14900,
+    "base io records": 8100,
+    "data checks tasks": 14950,
     "kernels ops": 21600,
     "layers mixers models": 5550,
-    "training": 7350,
+    "training": 7450,
     "analysis python": 2300,
-    "report": 7610,
-    "cli": 7000,
+    "report": 8600,
+    "cli": 7200,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

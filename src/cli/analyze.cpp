@@ -112,7 +112,8 @@ void add_analyze(CLI::App& app, Program& program) {
       *parent, program, a, "convergence",
       "training steps until validation accuracy reaches thresholds (Table 5)", analyze_convergence);
   convergence->add_option("--thresholds", a->thresholds,
-                          "accuracies, separated by commas (default 30%,35%)");
+                          "accuracies, separated by commas (default 30%,35%, those of the paper; "
+                          "where guessing reaches as much, 10 and 20 points above chance)");
 
   auto* rollout = add_kind(*parent, program, a, "rollout",
                            "where the classifier's attention comes from, as pictures (Figure 5)",
@@ -137,6 +138,13 @@ void add_analyze(CLI::App& app, Program& program) {
   // Scores are those of the test split.
   a = std::make_shared<AnalyzeArguments>();
   a->split = "test";
+
+  auto* breakdown = add_kind(
+      *parent, program, a, "breakdown",
+      "where a model fails: accuracy by class, length and what the task knows", analyze_breakdown);
+  add_weights(*breakdown, a->weights);
+  add_split(*breakdown, *a);
+  add_data_options(*breakdown, *a);
 
   auto* controls = add_kind(
       *parent, program, a, "controls",

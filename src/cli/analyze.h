@@ -14,7 +14,7 @@ namespace lra::cli {
 struct AnalyzeArguments {
   std::vector<std::string> runs;
   training::WeightsChoice weights;
-  std::string split, data, thresholds = "30%,35%";
+  std::string split, data, thresholds;  // thresholds: empty for those of default_thresholds()
   bool other_data = false;
   int64_t samples = 1000, examples = 0, count = 4;
   std::vector<int64_t> indices, fields, lengths;
@@ -34,7 +34,7 @@ Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& commo
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
                                                const std::string& folder);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,
-    analyze_embeddings, analyze_controls, analyze_transfer;
+    analyze_embeddings, analyze_controls, analyze_transfer, analyze_breakdown;
 
 // A short table for people.
 std::string analysis_text(const AnalysisRecord& record, const std::string& folder);

@@ -1,6 +1,7 @@
 // The tables of lra analyze.
 #include "base/text_format.h"
 #include "cli/analyze.h"
+#include "cli/breakdown.h"
 
 namespace lra::cli {
 namespace {
@@ -151,6 +152,7 @@ std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   if (r.embeddings) text += embeddings_text(*r.embeddings);
   if (r.controls) text += controls_text(*r.controls);
   if (r.transfer) text += transfer_text(*r.transfer);
+  if (r.breakdown) text += breakdown_text(*r.breakdown);
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>{})) {
     text += "warning: " + printable(warning) + "\n";
   }

@@ -1,19 +1,15 @@
-// lra eval: accuracy, loss and confusion matrix of a finished or running run.
-#include <algorithm>
+// lra eval: accuracy, loss and where a finished or running run fails.
 #include <cstdio>
-#include <iomanip>
-#include <sstream>
 
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
+#include "cli/breakdown.h"
 #include "cli/command.h"
 #include "data/findings_json.h"
-#include "data/new_folder.h"
-#include "io/atomic_file.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/loop/class_metrics.h"
+#include "training/loop/breakdown.h"
 #include "training/run/data_root.h"
 #include "training/run/loaded_run.h"
 #include "training/run/run_warnings.h"
@@ -81,23 +77,6 @@ std::string kind_of_weights(const std::string& checkpoint) {
 
 Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// Rows are the true labels, columns the predictions. `names` of labels may be empty.
-std::string confusion_text(const std::vector<std::vector<int64_t>>& confusion,
-                           const std::vector<std::string>& names) {
-  const auto name_of = [&](size_t label) {
-    return names.empty() ? std::to_string(label) : names.at(label);
-  };
-  std::vector<std::string> header = {"label"};
-  for (size_t c = 0; c < confusion.size(); ++c) header.push_back("as " + name_of(c));
-  TextTable table(header);
-  for (size_t label = 0; label < confusion.size(); ++label) {
-    std::vector<std::string> row = {name_of(label)};
-    for (const int64_t count : confusion[label]) row.push_back(thousands(count));
-    table.add_row(row);
-  }
-  return table.text();
-}
-
 // Names the run by its record, since its folder may have been renamed or copied.
 std::string text_of_run(const RunRecord& run, bool is_exported) {
   const std::string text = run.model_title + " on " + run.task_title + ", preset " + run.preset +
@@ -110,9 +89,8 @@ std::string text_of_run(const RunRecord& run, bool is_exported) {
 }
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
-                const training::LoadedRun& loaded, const std::vector<std::string>& label_names,
-                const Foreign& foreign, std::optional<double> recorded,
-                const std::optional<double>& auc) {
+                const training::LoadedRun& loaded, const Foreign& foreign,
+                std::optional<double> recorded, const std::optional<BreakdownResult>& breakdown) {
   const RunRecord& run = loaded.stored.record;
   std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
@@ -135,10 +113,9 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
                 percent(*recorded).c_str());
   }
   std::printf("  loss      %s\n", fixed(result.summary.loss, 4).c_str());
-  if (!result.confusion.empty()) {
-    std::printf("  macro F1  %s\n", fixed(training::macro_f1(result.confusion), 4).c_str());
-  }
-  if (auc) std::printf("  AUC       %s\n", fixed(*auc, 4).c_str());
+  if (breakdown) std::printf("  macro F1  %s\n", fixed(breakdown->macro_f1, 4).c_str());
+  if (breakdown && breakdown->auc)
+    std::printf("  AUC       %s\n", fixed(*breakdown->auc, 4).c_str());
   std::printf("\n");
   if (const std::string changed = loaded.changed_code(); !changed.empty()) {
     std::printf("warning: %s\n", printable(changed).c_str());
@@ -146,25 +123,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   for (const CheckFinding& finding : foreign.findings) {
     std::printf("%s\n", printable(checks::text_of(finding)).c_str());
   }
-  if (result.confusion.empty()) return;
-  std::printf("%s", confusion_text(result.confusion, label_names).c_str());
-}
-
-// CSV with a row for each example, in the order of the split.
-void write_predictions(const std::string& path, const training::EvaluationResult& result,
-                       const Split& split, const std::vector<std::string>& names) {
-  const auto name_of = [&](int32_t label) {
-    return names.empty() ? std::to_string(label) : names.at(static_cast<size_t>(label));
-  };
-  std::ostringstream csv;
-  const auto quoted = [](const std::string& name) { return std::quoted(name, '"', '"'); };
-  csv << "example,label,predicted,probability\n";
-  for (size_t i = 0; i < result.predictions.size(); ++i) {
-    const auto& [label, probability] = result.predictions[i];
-    csv << i << ',' << quoted(name_of(split.label(static_cast<int64_t>(i)))) << ','
-        << quoted(name_of(label)) << ',' << fixed(probability, 6) << '\n';
-  }
-  write_file_atomically(path, csv.str());
+  if (breakdown) std::printf("%s", breakdown_text(*breakdown).c_str());
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
@@ -172,17 +131,19 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                                 program.common.device);
   if (!a.predictions.empty()) {
     training::refuse_masked(run.stored.config, "--predictions");
-    refuse_existing(a.predictions, "a file", "--predictions");
+    refuse_predictions_file(a.predictions);
   }
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
-  const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
+  const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet,
+                                             !a.predictions.empty());
   if (result.stopped) return ExitCode::kStopped;
   const Foreign foreign = foreign_of(a, run, dataset);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
-  const std::vector<std::string> label_names = run.task->label_names(dataset);
-  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  const std::optional<double> auc = training::area_under_roc(result, split);
-  if (!a.predictions.empty()) write_predictions(a.predictions, result, split, label_names);
+  std::optional<BreakdownResult> breakdown;  // nothing where hidden positions are predicted
+  if (!result.predictions.empty()) {
+    breakdown = training::breakdown_of(result, run.stored.config, *run.task, dataset, a.split);
+  }
+  if (!a.predictions.empty()) write_predictions(a.predictions, result, run, dataset, a.split);
   if (program.common.json) {
     const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
@@ -204,13 +165,13 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
                 {"positions", positions ? Json(*positions) : Json()},
-                {"label_names", label_names},
-                {"macro_f1",
-                 result.confusion.empty() ? Json() : Json(training::macro_f1(result.confusion))},
-                {"auc", auc ? Json(*auc) : Json()},
-                {"confusion", result.confusion}});
+                {"label_names", run.task->label_names(dataset)},
+                {"macro_f1", breakdown ? Json(breakdown->macro_f1) : Json()},
+                {"auc", breakdown && breakdown->auc ? Json(*breakdown->auc) : Json()},
+                {"confusion", result.confusion},
+                {"breakdown", breakdown ? to_json_object(*breakdown) : Json()}});
   } else {
-    print_text(result, a, run, label_names, foreign, recorded, auc);
+    print_text(result, a, run, foreign, recorded, breakdown);
   }
   return ExitCode::kDone;
 }
@@ -220,15 +181,17 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
 void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();
   auto* command =
-      add_command(app, program, "eval", "evaluate a run: accuracy, loss and confusion matrix",
+      add_command(app, program, "eval",
+                  "evaluate a run: accuracy, where it fails, and the prediction of each example",
                   [&program, a] { return eval(program, *a); });
   command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--predictions", a->predictions,
-                      "write the predicted class of each example to this CSV file");
+  command->add_option(
+      "--predictions", a->predictions,
+      "write prediction, probabilities and properties of each example to this CSV file");
   command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
 }
 

@@ -20,7 +20,8 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> paths;
-  std::string format, out, title = "Long Range Arena";
+  std::string format, out, title = "Long Range Arena", compare;
+  std::vector<std::string> columns, rows;
   bool card = false, check = false, literature = false;
 };
 
@@ -31,23 +32,24 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
   const size_t dot = a.out.find_last_of('.');
   if (a.out.empty() || dot == std::string::npos) return report::Format::kText;
   const std::string ending = a.out.substr(dot + 1);
-  for (const std::string_view known : {"md", "csv", "json", "html"}) {
+  for (const std::string_view known : {"md", "csv", "json", "html", "svg"}) {
     if (ending == known) return report::parse_format(known);
   }
   if (ending == "txt") return report::Format::kText;
   if (ending == "tex") return report::Format::kLatex;
   throw Error({.where = "--out",
                .what = "no format has the ending '." + printable(ending) + "'",
-               .expected = ".txt, .md, .csv, .json, .tex or .html",
+               .expected = ".txt, .md, .csv, .json, .tex, .svg or .html",
                .advice = "or name the format with --format"});
 }
 
 // The kind of file that an earlier report of the format is.
-OutputKind kind_of(report::Format format) {
+OutputKind kind_of(report::Format format, bool is_table) {
   switch (format) {
     case report::Format::kHtml:
       return {.name = "a page", .marks = {"<!doctype html>", "Content-Security-Policy"}};
     case report::Format::kMarkdown:
+      if (is_table) return {.name = "a table in Markdown", .marks = {"| Model |", "\n| --- |"}};
       return {.name = "a report in Markdown", .marks = {"# ", "\n\n## "}};
     case report::Format::kCsv:
       return {.name = "a report in CSV", .marks = {"kind,model,preset,"}};
@@ -56,7 +58,9 @@ OutputKind kind_of(report::Format format) {
     case report::Format::kLmEval:
       return {.name = "a results file", .marks = {"{\n  \"results\""}};
     case report::Format::kLatex:
-      return {.name = "a report in LaTeX", .marks = {"% ", "\\usepackage{booktabs}"}};
+      return {.name = "a table in LaTeX", .marks = {"\\begin{table}", "\\toprule"}};
+    case report::Format::kSvg:
+      return {.name = "a picture of a table", .marks = {"<svg xmlns=", "font-family=\"Helvetica"}};
     case report::Format::kText:
     case report::Format::kSummary:
       break;
@@ -148,16 +152,26 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
   const report::Format format = chosen_format(a, program.common);
-  if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format), "--out");
-  report::ReportOptions options{
-      .title = a.title, .literature = published_results(), .show_literature = a.literature};
+  const bool is_table = !a.columns.empty() || !a.rows.empty();
+  if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format, is_table), "--out");
+  report::ReportOptions options{.title = a.title,
+                                .literature = published_results(),
+                                .show_literature = a.literature,
+                                .compare = a.compare};
+  if (is_table) {
+    options.results =
+        report::ResultsChoice{.columns = a.columns,
+                              .with_paper = std::ranges::count(a.rows, "paper") > 0,
+                              .with_baselines = std::ranges::count(a.rows, "baselines") > 0};
+  }
   const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
-  const bool in_notes = format != report::Format::kCsv && format != report::Format::kSummary &&
-                        format != report::Format::kLmEval;
+  const bool in_notes =
+      !is_table && (format == report::Format::kText || format == report::Format::kMarkdown ||
+                    format == report::Format::kJson || format == report::Format::kHtml);
   if (!in_notes) tell_left_out(options.problems);
   if (a.out.empty()) {
     std::printf("%s", text.c_str());
@@ -186,11 +200,11 @@ void add_report(CLI::App& app, Program& program) {
       command
           ->add_option(
               "--format", a->format,
-              "text, summary (fits a terminal), md, csv, json, latex, html or lm-eval (one "
+              "text, summary (fits a terminal), md, csv, json, latex, html, svg or lm-eval (one "
               "model, as the lm-evaluation-harness writes it); default: by the ending of "
               "--out, else text")
-          ->check(
-              CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
+          ->check(CLI::IsMember(
+              {"text", "summary", "md", "csv", "json", "latex", "html", "svg", "lm-eval"}));
   command->add_option("--out", a->out,
                       "file to write (with --card: a folder); replaces only an earlier one of the "
                       "same kind; default: print");
@@ -208,6 +222,18 @@ void add_report(CLI::App& app, Program& program) {
                     "show published results of other papers, never ranked with the runs: opened on "
                     "the page, a table in text and Markdown");
   command->add_option("--title", a->title, "heading of the report");
+  command->add_option("--compare", a->compare,
+                      "test this model against every other one instead of the best of each task");
+  command
+      ->add_option("--columns", a->columns,
+                   "only the table of results, as text, md, latex or svg, with these columns, "
+                   "separated by commas: tasks, average, parameters, time, memory, seeds")
+      ->delimiter(',');
+  command
+      ->add_option("--rows", a->rows,
+                   "only the table of results, and below the models these rows: paper, baselines")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"paper", "baselines"}));
 }
 
 }  // namespace lra::cli

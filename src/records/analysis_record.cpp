@@ -103,6 +103,34 @@ void fields(auto& f, TransferResult& t) {
   f("scores", t.scores);
 }
 
+void fields(auto& f, BreakdownGroup& g) {
+  f("name", g.name);
+  f("num_examples", g.num_examples);
+  f("num_correct", g.num_correct);
+}
+
+void fields(auto& f, BreakdownFactor& factor) {
+  f("name", factor.name);
+  f("groups", factor.groups);
+}
+
+void fields(auto& f, BreakdownClass& c) {
+  f("name", c.name);
+  f("num_examples", c.num_examples);
+  f("num_predicted", c.num_predicted);
+  f("num_correct", c.num_correct);
+}
+
+void fields(auto& f, BreakdownResult& b) {
+  f("score", b.score);
+  f("classes", b.classes);
+  f("confusion", b.confusion);
+  f("macro_f1", b.macro_f1);
+  f("auc", b.auc);
+  f("factors", b.factors);
+  f("correct", b.correct);
+}
+
 void fields(auto& f, AnalysisRecord& r) {
   f("kind", r.kind);
   fields(f, static_cast<RunIdentity&>(r));
@@ -122,6 +150,7 @@ void fields(auto& f, AnalysisRecord& r) {
   f("embeddings", r.embeddings);
   f("controls", r.controls);
   f("transfer", r.transfer);
+  f("breakdown", r.breakdown);
   f("provenance", r.provenance);
 }
 
@@ -207,6 +236,28 @@ class AnalysisInspection : public Inspection {
     for (const auto& [name, accuracy] : c.baselines) share(accuracy, "a baseline");
   }
   void look_at(const TransferResult& t) const { look_at(t.scores); }
+  void counts(int64_t correct, int64_t examples, const std::string& what) const {
+    require(correct >= 0 && correct <= examples,
+            std::to_string(correct) + " right of " + std::to_string(examples) + " in " + what,
+            "a part of them");
+  }
+  void look_at(const BreakdownResult& b) const {
+    share(b.score.accuracy, "an accuracy");
+    share(b.macro_f1, "a macro F1");
+    share(b.auc, "an area under the ROC curve");
+    for (const BreakdownFactor& factor : b.factors) {
+      for (const BreakdownGroup& g : factor.groups)
+        counts(g.num_correct, g.num_examples, "a group");
+    }
+    for (const BreakdownClass& c : b.classes) {
+      counts(c.num_correct, std::min(c.num_examples, c.num_predicted), "a class");
+    }
+    const int64_t bytes = (b.score.num_examples + 7) / 8;
+    require(static_cast<int64_t>(b.correct.size()) == 2 * bytes &&
+                b.correct.find_first_not_of("0123456789abcdef") == std::string::npos,
+            "'correct' of " + std::to_string(b.correct.size()) + " characters",
+            std::to_string(2 * bytes) + " hexadecimal digits");
+  }
   // Returns whether there is one.
   template <typename Result>
   bool part(const AnalysisRecord& record, const std::string& kind,
@@ -228,12 +279,13 @@ void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
                             inspection.part(r, "rollout", r.rollout),
                             inspection.part(r, "embeddings", r.embeddings),
                             inspection.part(r, "controls", r.controls),
-                            inspection.part(r, "transfer", r.transfer)};
+                            inspection.part(r, "transfer", r.transfer),
+                            inspection.part(r, "breakdown", r.breakdown)};
   bool any = false;
   for (const bool one : found) any |= one;
   inspection.require(
       any, "kind " + in_quotes(r.kind, 100),
-      "span, generalization, convergence, rollout, embeddings, controls or transfer");
+      "span, generalization, convergence, rollout, embeddings, controls, transfer or breakdown");
 }
 
 }  // namespace
@@ -260,6 +312,41 @@ void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis) {
 }
 
 Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }
+Json to_json_object(const BreakdownResult& breakdown) { return RecordWriter::to_object(breakdown); }
+
+namespace {
+
+std::optional<double> share_of(int64_t part, int64_t whole) {
+  if (whole == 0) return std::nullopt;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::optional<double> BreakdownClass::recall() const { return share_of(num_correct, num_examples); }
+std::optional<double> BreakdownClass::precision() const {
+  return share_of(num_correct, num_predicted);
+}
+
+void BreakdownResult::set_correct(const std::vector<bool>& bits) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  correct.clear();
+  for (size_t i = 0; i < (bits.size() + 7) / 8 * 8; i += 4) {
+    size_t digit = 0;
+    for (size_t j = i; j < i + 4; ++j) digit = 2 * digit + (j < bits.size() && bits[j]);
+    correct += kDigits[digit];
+  }
+}
+
+std::vector<bool> BreakdownResult::correct_bits() const {
+  std::vector<bool> bits;
+  for (size_t i = 0; i < static_cast<size_t>(score.num_examples); ++i) {
+    const char c = correct.at(i / 4);
+    const int digit = c <= '9' ? c - '0' : c - 'a' + 10;
+    bits.push_back((digit >> (3 - i % 4)) % 2 == 1);
+  }
+  return bits;
+}
 
 std::string to_json(const AnalysisRecord& record) {
   return json_text(to_json_object(record), 2) + "\n";

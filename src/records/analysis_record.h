@@ -123,10 +123,44 @@ struct TransferResult {
   std::vector<ChangedInput> scores;
 };
 
+// Examples of one kind, and how many of them were predicted right.
+struct BreakdownGroup {
+  std::string name;  // "501 to 743", "MAX"
+  int64_t num_examples = 0, num_correct = 0;
+};
+// All examples by one property: "length", "depth", "root operator", "rating".
+struct BreakdownFactor {
+  std::string name;
+  std::vector<BreakdownGroup> groups;
+};
+struct BreakdownClass {
+  std::string name;
+  int64_t num_examples = 0, num_predicted = 0, num_correct = 0;
+  // Shares of num_examples and num_predicted; nothing where there are none.
+  std::optional<double> recall() const;
+  std::optional<double> precision() const;
+};
+
+// Where a model fails.
+struct BreakdownResult {
+  Evaluation score;
+  std::vector<BreakdownClass> classes;          // in the order of the labels
+  std::vector<std::vector<int64_t>> confusion;  // [label][prediction]; empty for many classes
+  double macro_f1 = 0;
+  std::optional<double> auc = {};        // of two classes
+  std::vector<BreakdownFactor> factors;  // properties that differ between examples
+  // One bit for each example of the split, 1 if it was predicted right: two hexadecimal digits a
+  // byte, the first example in its highest bit (as numpy.unpackbits reads it).
+  std::string correct;
+
+  void set_correct(const std::vector<bool>& bits);
+  std::vector<bool> correct_bits() const;  // score.num_examples of them
+};
+
 // Identity of the analyzed run.
 struct AnalysisRecord : RunIdentity {
   int schema = kAnalysisSchema;
-  std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
+  std::string kind;  // "span", "generalization", "convergence", "breakdown", ...
 
   std::string checkpoint;  // "best", "last", "step_N" or a file; empty when no weights were read
   // Owner of these weights, and the hash of the data, if they are not the run's own.
@@ -149,6 +183,7 @@ struct AnalysisRecord : RunIdentity {
   std::optional<EmbeddingsResult> embeddings = {};
   std::optional<ControlsResult> controls = {};
   std::optional<TransferResult> transfer = {};
+  std::optional<BreakdownResult> breakdown = {};
 
   Provenance provenance;
 };
@@ -158,6 +193,7 @@ void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis);
 
 std::string to_json(const AnalysisRecord& record);
 Json to_json_object(const AnalysisRecord& record);
+Json to_json_object(const BreakdownResult& breakdown);
 // Throws lra::Error for text that is not JSON, an unknown schema or kind, a missing, unknown or
 // ill-typed field, a result of another kind, and figures that cannot be: NaN, shares outside 0..1,
 // names of files that lead out of the folder.

@@ -93,9 +93,22 @@ AnalysisRecord transfer_record() {
   return r;
 }
 
+AnalysisRecord breakdown_record() {
+  AnalysisRecord r = about_a_run("breakdown");
+  BreakdownResult& b = r.breakdown.emplace();
+  b.score = Evaluation{175, 0.5, 0.8, 10};
+  b.classes = {{"no", 6, 5, 4}, {"yes", 4, 5, 3}};
+  b.confusion = {{4, 2}, {1, 3}};
+  b.macro_f1 = 0.7;
+  b.auc = 0.75;
+  b.factors = {{"length", {{"1 to 7", 6, 4}, {"8", 4, 3}}}};
+  b.set_correct({true, false, true, true, false, false, false, true, true, true});
+  return r;
+}
+
 std::vector<AnalysisRecord> all_records() {
   return {span_record(),    generalization_record(), convergence_record(), embeddings_record(),
-          rollout_record(), controls_record(),       transfer_record()};
+          rollout_record(), controls_record(),       transfer_record(),    breakdown_record()};
 }
 
 TEST(AnalysisRecord, RoundTripsEveryKind) {
@@ -133,6 +146,7 @@ TEST(AnalysisRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
   full.rollout = rollout_record().rollout;
   full.controls = controls_record().controls;
   full.transfer = transfer_record().transfer;
+  full.breakdown = breakdown_record().breakdown;
   empty.span.emplace();
   empty.generalization.emplace();
   empty.convergence.emplace();
@@ -140,6 +154,7 @@ TEST(AnalysisRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
   empty.rollout.emplace();
   empty.controls.emplace();
   empty.transfer.emplace();
+  empty.breakdown.emplace();
   expect_no_default(parse_json(to_json(full), "full"), parse_json(to_json(empty), "empty"), "");
 }
 
@@ -185,6 +200,23 @@ TEST(AnalysisRecord, RefusesControlsWithoutScoresAndSharesBeyondOne) {
   EXPECT_THAT(
       error_with(transfer_record(), [](Record r) { r.transfer->scores[0].score->accuracy = 51; }),
       HasSubstr("an accuracy is 51"));
+}
+
+TEST(AnalysisRecord, KeepsOneBitForEachExample) {
+  const BreakdownResult b = *breakdown_record().breakdown;
+  EXPECT_EQ(b.correct, "b1c0");
+  EXPECT_EQ(b.correct_bits(),
+            (std::vector<bool>{true, false, true, true, false, false, false, true, true, true}));
+  EXPECT_EQ(b.classes[0].recall(), 4.0 / 6);
+  EXPECT_EQ(b.classes[0].precision(), 4.0 / 5);
+  EXPECT_FALSE(BreakdownClass{}.recall());
+  EXPECT_THAT(error_with(breakdown_record(), [](Record r) { r.breakdown->correct = "b1"; }),
+              HasSubstr("4 hexadecimal digits"));
+  EXPECT_THAT(error_with(breakdown_record(), [](Record r) { r.breakdown->correct = "B1C0"; }),
+              HasSubstr("4 hexadecimal digits"));
+  EXPECT_THAT(error_with(breakdown_record(),
+                         [](Record r) { r.breakdown->factors[0].groups[0].num_correct = 7; }),
+              HasSubstr("7 right of 6"));
 }
 
 TEST(AnalysisRecord, RefusesFilesOutsideItsFolder) {

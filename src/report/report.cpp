@@ -15,13 +15,24 @@ struct NamedFormat {
   std::string_view name;
   Format format;
   std::string (*render)(const ReportInput& input);
+  std::string (*table)(const Table& table) = nullptr;  // null: has no form for a single table
 };
 
+std::string plain_table(const Table& table) { return text_table(table, false); }
+
+// A picture is of one table.
+std::string format_svg(const ReportInput& input) { return svg_table(results_table(input.board)); }
+
 constinit const NamedFormat kFormats[] = {
-    {"text", Format::kText, format_text},       {"summary", Format::kSummary, format_summary},
-    {"md", Format::kMarkdown, format_markdown}, {"csv", Format::kCsv, format_csv},
-    {"json", Format::kJson, format_json},       {"latex", Format::kLatex, format_latex},
-    {"html", Format::kHtml, format_html},       {"lm-eval", Format::kLmEval, format_lm_eval},
+    {"text", Format::kText, format_text, plain_table},
+    {"summary", Format::kSummary, format_summary},
+    {"md", Format::kMarkdown, format_markdown, markdown_table},
+    {"csv", Format::kCsv, format_csv},
+    {"json", Format::kJson, format_json},
+    {"latex", Format::kLatex, format_latex, latex_table},
+    {"html", Format::kHtml, format_html},
+    {"svg", Format::kSvg, format_svg, svg_table},
+    {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
 bool is_benchmark(const RunRecord& record) { return !is_own_data(record); }
@@ -39,7 +50,7 @@ Format parse_format(std::string_view name) {
   }
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
-               .expected = "text, summary, md, csv, json, latex, html or lm-eval"});
+               .expected = "text, summary, md, csv, json, latex, html, svg or lm-eval"});
 }
 
 std::string render(const std::vector<RunRecord>& records, Format format,
@@ -56,11 +67,12 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   const auto masked_begin =
       std::stable_partition(ordered.begin(), ordered.end(),
                             [](const RunRecord& record) { return !is_masked_run(record.config); });
-  const auto own_begin = keeps_own_data_apart(format)
+  const auto own_begin = keeps_own_data_apart(format) && !options.results
                              ? std::stable_partition(ordered.begin(), masked_begin, is_benchmark)
                              : masked_begin;
   Leaderboard board = build_leaderboard({ordered.begin(), own_begin});
-  const Leaderboard own = build_leaderboard({own_begin, masked_begin});
+  Leaderboard own = build_leaderboard({own_begin, masked_begin});
+  own.first_record = static_cast<size_t>(own_begin - ordered.begin());
   board.speeds.insert(board.speeds.end(), own.speeds.begin(), own.speeds.end());
   board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
@@ -73,9 +85,16 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                           options.problems,
                           options.literature,
                           options.show_literature,
-                          options.color};
+                          options.color,
+                          options.compare};
   for (const NamedFormat& named : kFormats) {
-    if (named.format == format) return named.render(input);
+    if (named.format != format) continue;
+    if (!options.results) return named.render(input);
+    if (named.table) return named.table(results_table(board, *options.results));
+    throw Error({.where = "--format",
+                 .what = std::string(named.name) + " has no form for the table of results alone",
+                 .expected = "text, md, latex or svg",
+                 .advice = "leave --columns and --rows out"});
   }
   check_failed(__FILE__, __LINE__, "a format is missing in the table");
 }

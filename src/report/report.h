@@ -1,10 +1,11 @@
-// The room's entry: run records in, a report in one of eight formats out.
+// The room's entry: run records in, a report in one of nine formats out.
 //
 //   std::vector<std::string> problems;
 //   const auto records = report::collect_records({"runs"}, &problems);
 //   std::cout << report::render(records, report::Format::kText, {.problems = problems});
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +13,13 @@
 #include "records/run_record.h"
 #include "report/record_files.h"
 #include "report/tables/literature.h"
+#include "report/tables/results_table.h"
 
 namespace lra::report {
 
-enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kLmEval };
+enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kSvg, kLmEval };
 
-// "text", "summary", "md", "csv", "json", "latex", "html" or "lm-eval"; anything else is an
+// "text", "summary", "md", "csv", "json", "latex", "html", "svg" or "lm-eval"; anything else is an
 // lra::Error.
 Format parse_format(std::string_view name);
 
@@ -28,6 +30,9 @@ struct ReportOptions {
   Literature literature = {};              // from read_literature
   bool show_literature = false;            // text, md; the page has it folded otherwise
   bool color = false;                      // terminal colors; Format::kText only
+  std::string compare = {};  // the model that Comparisons sets against others; empty: the best
+  // Only the table of results, with these columns and rows: text, md, latex and svg.
+  std::optional<ResultsChoice> results = {};
 };
 
 // Throws lra::Error if there is no record, or if the records have two versions of one task.

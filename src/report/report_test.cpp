@@ -229,7 +229,7 @@ TEST(Report, LatexHasNoForeignCommands) {
   const std::string text = render_hostile("latex");
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("%")) continue;
+    EXPECT_FALSE(line.starts_with("%")) << line;
     EXPECT_THAT(line, Not(HasSubstr("\\input")));
   }
   EXPECT_THAT(text, HasSubstr("\\textbackslash{}input"));
@@ -239,8 +239,8 @@ TEST(Report, LatexMarksBestAndSecond) {
   const std::string text = render(
       {finished_run("text", "a", 65), finished_run("text", "b", 64), finished_run("text", "c", 63)},
       Format::kLatex);
-  EXPECT_THAT(text, HasSubstr("a & \\textbf{65.00 [$\\pm$2.12]}"));
-  EXPECT_THAT(text, HasSubstr("b & \\underline{64.00 [$\\pm$2.13]}"));
+  EXPECT_THAT(text, HasSubstr("a & \\textbf{65.00}"));
+  EXPECT_THAT(text, HasSubstr("b & \\underline{64.00}"));
   EXPECT_THAT(text, HasSubstr("c & 63.00"));
 }
 
@@ -260,12 +260,11 @@ TEST(Report, AnIntervalIsTheSameInEveryFormat) {
   }
   EXPECT_THAT(render(records, Format::kText), HasSubstr("60.10 [n=3, ±2.16]"));
   EXPECT_THAT(render(records, Format::kMarkdown), HasSubstr("60.10 \\[n=3, ±2.16\\]"));
-  EXPECT_THAT(render(records, Format::kLatex), HasSubstr("60.10 [n=3, $\\pm$2.16]"));
   EXPECT_THAT(render(records, Format::kHtml), HasSubstr("<td>±2.16</td>"));
   EXPECT_THAT(render(records, Format::kCsv), HasSubstr(",2.16"));
 }
 
-TEST(Report, LatexTellsSeedsLostRunsAndBothAverages) {
+TEST(Report, LatexHasTheDeviationOverSeedsAndLostRuns) {
   std::vector<RunRecord> records;
   for (const double accuracy : {60.0, 62.0, 64.0, 10.0}) {
     records.push_back(finished_run("text", "a", accuracy));
@@ -273,8 +272,8 @@ TEST(Report, LatexTellsSeedsLostRunsAndBothAverages) {
   }
   records.back().status = RunStatus::kDiverged;
   const std::string text = render(records, Format::kLatex);
-  EXPECT_THAT(text, HasSubstr("Model & Text & Avg 5 & Avg all \\\\\n"));
-  EXPECT_THAT(text, HasSubstr("\na & 62.00 [n=3, $\\pm$4.97, 1 diverged] & - & 62.00 \\\\\n"));
+  EXPECT_THAT(text, HasSubstr("mean $\\pm$ standard deviation over 3 seeds"));
+  EXPECT_THAT(text, HasSubstr("\na & 62.00 $\\pm$ 2.00 (1 diverged) \\\\\n"));
 }
 
 TEST(Report, ColoursAppearOnlyWhenAskedFor) {
@@ -344,7 +343,7 @@ TEST(Report, HtmlOfElevenModelsHasARowForEach) {
   EXPECT_EQ(count_of(board, "<tbody class=\"entry full\">"), 22u);
   // Two averages and six tasks, each of which can be sorted by.
   EXPECT_EQ(count_of(board, "<span class=\"figure"), 22u * 8);
-  EXPECT_THAT(board, HasSubstr("All rows: last weights tested; validation: own; "
+  EXPECT_THAT(board, HasSubstr("All rows: last weights; validation: own; "
                                "apples-to-apples."));
 }
 
@@ -383,13 +382,14 @@ TEST(Report, HtmlMarksFiguresThatATrivialClassifierReaches) {
             strong = finished_run("text", "local", 90);
   weak.baselines = strong.baselines = {{"byte unigrams", 0.64}};
   const std::string page = render({weak, strong}, Format::kHtml);
-  EXPECT_THAT(page, HasSubstr("65.00<abbr class=\"mark\" title=\"not above trivial: 64.00 of byte "
-                              "unigrams\">‡</abbr>"));
+  EXPECT_THAT(page, HasSubstr("<abbr class=\"mark\" title=\"not above trivial: 64.00 of byte "
+                              "unigrams\">not above trivial</abbr>"));
   EXPECT_THAT(page, HasSubstr(">90.00<"));
   strong.published_setting = false;
   strong.division_reason = "model.layers 1 instead of 4";
-  EXPECT_THAT(render({weak, strong}, Format::kHtml),
-              HasSubstr("title=\"other settings: model.layers 1 instead of 4\">§</abbr>"));
+  EXPECT_THAT(
+      render({weak, strong}, Format::kHtml),
+      HasSubstr("title=\"other settings: model.layers 1 instead of 4\">other settings</abbr>"));
   const std::string alone = render({strong}, Format::kHtml);
   EXPECT_THAT(alone, HasSubstr(">90.00<")) << "said once of all rows";
   EXPECT_THAT(alone, HasSubstr("settings or data that nobody published; one seed."));
@@ -439,7 +439,7 @@ TEST(Report, EachMarkAndItsReasonIsInEveryFormat) {
   run.steps = run.planned_steps = 100;
   run.baselines = {{"majority", 0.66}};
   run.data_checks = {{{.check = "copies", .split = "test", .text = "nine are of train"}}};
-  for (const char* format : {"text", "summary", "md", "latex", "html", "csv", "json", "lm-eval"}) {
+  for (const char* format : {"text", "summary", "md", "html", "csv", "json", "lm-eval"}) {
     const std::string text = render({run}, parse_format(format));
     // Lines of a cell that is broken are joined again.
     std::string flat;
@@ -477,7 +477,7 @@ TEST(Report, WithoutFiguresOfThePapersTasksNoClaimIsJudged) {
 }
 
 TEST(Report, ListsTheFilesLeftOut) {
-  for (const char* format : {"text", "md", "json", "latex", "html"}) {
+  for (const char* format : {"text", "md", "json", "html"}) {
     EXPECT_THAT(render({finished_run("text", "performer", 65)}, parse_format(format),
                        {.problems = {"broken record"}}),
                 HasSubstr("broken record"))

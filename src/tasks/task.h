@@ -40,6 +40,12 @@ struct ImportedData {
 // Completes the dataset (DatasetWriter::complete()).
 ImportedData completed(DatasetWriter writer, std::vector<checks::SharedGroup> groups = {});
 
+// A property of every example of a split, for tables of where a model fails.
+struct ExampleProperty {
+  std::string name;                 // "depth"
+  std::vector<std::string> values;  // one for each example, in the order of the split
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -99,6 +105,11 @@ class Task {
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }
   // The names of the labels in their order; empty where labels are numbers.
   virtual std::vector<std::string> label_names(const Dataset&) const { return {}; }
+  // Properties besides label and length, of the examples of split(dataset, name).
+  virtual std::vector<ExampleProperty> example_properties(const Dataset&,
+                                                          const std::string&) const {
+    return {};
+  }
   virtual std::vector<checks::Baseline> baselines(const Dataset& dataset) const = 0;
 };
 

@@ -12,7 +12,7 @@ lra train listops transformer --out exact "${tiny[@]}" --set train.steps=8 \
 lra train listops reformer --out hashed "${tiny[@]}" --set train.steps=4 \
   --set train.eval_every=2 --set train.precision=bf16 --set model.pooling=cls >/dev/null
 
-for kind in span generalization convergence rollout embeddings controls; do
+for kind in span generalization convergence rollout embeddings controls breakdown; do
   where=(--data data)
   if [[ $kind == convergence || $kind == embeddings ]]; then where=(); fi
   lra analyze $kind exact hashed "${where[@]}" --threads 1 --quiet >table

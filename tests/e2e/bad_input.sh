@@ -295,11 +295,11 @@ analyses() {
   refuse 2 "" analyze
   refuse 2 "run" analyze span
   local kind
-  for kind in span generalization convergence rollout embeddings controls transfer; do
+  for kind in span generalization convergence rollout embeddings controls transfer breakdown; do
     refuse 2 "nothere: is not the folder of a run" analyze "$kind" nothere
     refuse 2 "garbage/config.toml:[0-9]+.*stepz" analyze "$kind" garbage
   done
-  for kind in span rollout embeddings generalization controls transfer; do
+  for kind in span rollout embeddings generalization controls transfer breakdown; do
     refuse 2 "bare/checkpoints/latest/model.safetensors" analyze "$kind" bare
     refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" analyze "$kind" odd
     refuse 2 "checkpoints/nope" analyze "$kind" run --checkpoint nope

@@ -115,7 +115,7 @@ train_on_them() {
   expect_code 0 lra eval runs/gun --data data --predictions predicted.csv --quiet
   grep -q '^  macro F1 ' out && grep -q '^  AUC ' out || fail "$(cat out)"
   [[ $(wc -l <predicted.csv) == 41 ]] || fail "predictions of $(wc -l <predicted.csv) lines"
-  head -n 2 predicted.csv | grep -qE '^0,"[ab]","[ab]",[01]\.[0-9]{6}$' || fail "$(head -n 2 predicted.csv)"
+  head -n 2 predicted.csv | grep -qE '^0,[0-9]+,"[ab]","[ab]",[0-9.e-]+,[0-9.e-]+$' || fail "$(head -n 2 predicted.csv)"
   expect_code 2 lra eval runs/gun --data data --predictions predicted.csv --quiet
   passed "class weights, label smoothing, and the prediction of each example"
   expect_code 0 lra report runs --format text

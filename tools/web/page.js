@@ -118,6 +118,7 @@ for (const chart of document.querySelectorAll("svg.lines")) {
   function show(from, wide) {
     [begin, span] = [from, wide];
     plot.setAttribute("viewBox", `${begin} ${top} ${span} ${height}`);
+    plot.setAttribute("overflow", span === steps ? "visible" : "hidden");
     ticks.forEach((tick, i) => {
       const part = (Number(tick.getAttribute("x")) - left) / width;
       tick.textContent = span === steps ? texts[i] : number.format(begin + span * part);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/text_format.h"
 #include "report/formats/markup.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kWidth = 560, kHeight = 320, kRight = 540, kTop = 12;
 constexpr double kLetter = 6.5;                // mean width of one
+constexpr double kMostRadius = 21;             // of a circle
 constexpr int kNumColors = 8, kNumDashes = 3;  // of page.css: c0 .. c7, d0 .. d2
 
 std::string style_class(int style) {
@@ -28,15 +30,14 @@ struct Scale {
   double span() const { return ticks.back() - ticks.front(); }
   double operator()(double value) const { return begin + (end - begin) * (value - low()) / span(); }
 
-  // Formats a value as exactly as the ticks are apart: "0.25", "12.5K", "3M".
+  // Formats a value as exactly as the ticks are apart, all of an axis in one unit: "0.25", "12.5K".
   std::string text(double value) const {
-    const double apart = ticks[1] - ticks[0];
-    const auto scaled = [&](double unit, const char* name) {
-      return fixed(value / unit, std::fmod(value, unit) == 0 ? 0 : 1) + name;
-    };
-    if (value >= 1e6) return scaled(1e6, "M");
-    if (value >= 1e4) return scaled(1e3, "K");
-    return fixed(value, std::max(0, static_cast<int>(std::ceil(-std::log10(apart) - 1e-9))));
+    if (std::abs(value) < 1e-9 * span()) return "0";
+    const double most = std::max(std::abs(ticks.front()), std::abs(ticks.back()));
+    const double unit = most >= 1e6 ? 1e6 : most >= 1e4 ? 1e3 : 1;
+    const double apart = (ticks[1] - ticks[0]) / unit;
+    const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(apart) - 1e-9)));
+    return fixed(value / unit, decimals) + (unit == 1 ? "" : unit == 1e3 ? "K" : "M");
   }
 };
 
@@ -46,9 +47,10 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // A scale at least `least` wide, in case all values are equal.
+  // A scale at least `least` wide, and a fiftieth of the values, in case these are equal.
   Scale scale(double begin, double end, double least) const {
-    const double more = high - low < least ? least / 2 : 0;
+    const double wide = std::max(least, std::max(std::abs(low), std::abs(high)) / 50);
+    const double more = high - low < wide ? wide / 2 : 0;
     return {axis_ticks(low - more, high + more), begin, end};
   }
 };
@@ -79,11 +81,12 @@ std::string y_axis_svg(const Scale& y, double left, const std::string& title) {
            text_svg(left - 8, y(tick) + 4, "end", y.text(tick));
   }
   if (!title.empty()) svg += text_svg(14, (y.begin + y.end) / 2, "middle", title, "", -90);
-  return svg + line_svg("axis", left, y.begin, kRight, y.begin);
+  return svg;
 }
 
-std::string x_axis_svg(const Scale& x, double bottom, const std::string& title) {
+std::string x_axis_svg(const Scale& x, double left, double bottom, const std::string& title) {
   std::string svg;
+  svg += line_svg("axis", left, bottom, kRight, bottom);
   for (const double tick : x.ticks) {
     svg += line_svg("axis", x(tick), bottom, x(tick), bottom + 4) +
            text_svg(x(tick), bottom + 18, "middle", x.text(tick), "tick");
@@ -122,8 +125,8 @@ struct Disc {
   double radius;
 };
 
-// Places names next to circles: at the first place that overlaps no circle and no other name, else
-// at the first.
+// Places names around circles where they overlap no circle and no other name, as near as possible;
+// a line leads to a name that is farther away. Letters are those of a phone, which are larger.
 class NamePlaces {
  public:
   explicit NamePlaces(const std::vector<Disc>& discs) {
@@ -132,34 +135,42 @@ class NamePlaces {
     }
   }
   std::string name_svg(const Disc& disc, const std::string& name) {
-    const double away = disc.radius + 9;
-    const Place places[] = {{"middle", 0, -away},
-                            {"middle", 0, away},
-                            {"end", -disc.radius - 5, 0},
-                            {"start", disc.radius + 5, 0},
-                            {"middle", 0, -away - 16}};
-    const auto* place = std::find_if(std::begin(places), std::end(places), [&](const Place& p) {
-      const Box box = box_at(disc, p, name);
-      return box.left >= 0 && box.right <= kWidth && box.top >= 0 &&
-             std::none_of(taken_.begin(), taken_.end(), [&](auto& t) { return t.meets(box); });
-    });
-    if (place == std::end(places)) place = places;
-    taken_.push_back(box_at(disc, *place, name));
-    return text_svg(disc.at.x + place->dx, disc.at.y + place->dy + 4, place->anchor, name, "name") +
-           "\n";
+    const double width = kWideLetter * display_width(name);
+    Box best{};
+    int fewest = INT32_MAX;
+    for (double away = 3; away < 200 && fewest > 0; away += 12) {
+      for (const auto& [x, y] : kDirections) {
+        const double reach = disc.radius + away;
+        const Box box = box_at({disc.at.x + x * reach, disc.at.y + y * reach}, x, y, width);
+        if (box.left < kNamesLeft || box.right > kWidth || box.top < 0 || box.bottom > kHeight - 40)
+          continue;
+        const auto overlaps = static_cast<int>(
+            std::ranges::count_if(taken_, [&](const Box& taken) { return taken.meets(box); }));
+        if (overlaps >= fewest) continue;
+        fewest = overlaps;
+        best = box;
+      }
+    }
+    taken_.push_back(best);
+    const double x = (best.left + best.right) / 2, y = (best.top + best.bottom) / 2;
+    return leader_svg(disc, best) + text_svg(x, y + 4, "middle", name, "name") + "\n";
   }
 
  private:
-  struct Place {
-    std::string anchor;
-    double dx, dy;
-  };
-  static Box box_at(const Disc& disc, const Place& place, const std::string& name) {
-    const double width = kLetter * display_width(name);
-    const double x = disc.at.x + place.dx, y = disc.at.y + place.dy;
-    const double left =
-        place.anchor == "start" ? x : x - (place.anchor == "end" ? width : width / 2);
-    return {left, left + width, y - 7, y + 7};
+  static constexpr double kWideLetter = 9.4, kHalfLine = 10, kNamesLeft = 60;  // beside the axis
+  static constexpr ChartPoint kDirections[] = {{0, -1},   {0, 1},     {1, 0},   {-1, 0},
+                                               {.7, -.7}, {-.7, -.7}, {.7, .7}, {-.7, .7}};
+  // A box that begins at the point and extends in the direction.
+  static Box box_at(ChartPoint at, double x, double y, double width) {
+    const double left = x > 0.5 ? at.x : x < -0.5 ? at.x - width : at.x - width / 2;
+    const double top = y > 0.5 ? at.y : y < -0.5 ? at.y - 2 * kHalfLine : at.y - kHalfLine;
+    return {left, left + width, top, top + 2 * kHalfLine};
+  }
+  static std::string leader_svg(const Disc& disc, const Box& box) {
+    const double x = std::clamp(disc.at.x, box.left, box.right);
+    const double y = std::clamp(disc.at.y, box.top, box.bottom);
+    if (std::hypot(x - disc.at.x, y - disc.at.y) < disc.radius + 12) return "";
+    return line_svg("leader", disc.at.x, disc.at.y, x, y);
   }
 
   std::vector<Box> taken_;
@@ -197,11 +208,12 @@ std::string line_chart(const std::string& description, const std::vector<ChartLi
   std::string curves;
   for (const ChartLine& line : lines) curves += curve_svg(line);
   return svg_of("lines", description,
-                y_axis_svg(y, kLeft, "") + x_axis_svg(x, kBottom, "training step") + "<svg x=\"" +
-                    number(kLeft) + "\" y=\"" + number(kTop) + "\" width=\"" +
+                y_axis_svg(y, kLeft, "") + x_axis_svg(x, kLeft, kBottom, "training step") +
+                    "<svg x=\"" + number(kLeft) + "\" y=\"" + number(kTop) + "\" width=\"" +
                     number(kRight - kLeft) + "\" height=\"" + number(kBottom - kTop) +
-                    "\" preserveAspectRatio=\"none\" viewBox=\"0 " + number(-y.ticks.back()) + " " +
-                    number(x.span()) + " " + number(y.span()) + "\">\n" + curves + "</svg>");
+                    "\" overflow=\"visible\" preserveAspectRatio=\"none\" viewBox=\"0 " +
+                    number(-y.ticks.back()) + " " + number(x.span()) + " " + number(y.span()) +
+                    "\">\n" + curves + "</svg>");
 }
 
 std::string circle_chart(const std::string& description, const std::string& x_title,
@@ -213,16 +225,18 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
     ys.take(circle.at.y);
     areas.take(circle.area);
   }
-  const Scale x = xs.scale(kLeft, kRight, 1e-6), y = ys.scale(kBottom, kTop, 1e-6);
+  // Room for whole circles at the ends of the axes.
+  const Scale x = xs.scale(kLeft + kMostRadius, kRight - kMostRadius, 1e-6),
+              y = ys.scale(kBottom - kMostRadius, kTop + kMostRadius, 1e-6);
   std::vector<Disc> discs;
   std::vector<ChartPoint> front;
   for (const ChartCircle& circle : circles) {
     const double share = areas.high > 0 ? circle.area / areas.high : 0;
-    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + 18 * std::sqrt(share)});
+    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + (kMostRadius - 3) * std::sqrt(share)});
     if (circle.is_marked) front.push_back(discs.back().at);
   }
   std::sort(front.begin(), front.end(), [](auto& a, auto& b) { return a.x < b.x; });
-  std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kBottom, x_title), points;
+  std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kLeft, kBottom, x_title), points;
   for (const ChartPoint& at : front) points += number(at.x) + "," + number(at.y) + " ";
   svg += "<polyline class=\"front\" points=\"" + points + "\"/>\n";
   NamePlaces names(discs);
@@ -250,7 +264,7 @@ std::string bar_chart(const std::string& description, const std::string& y_title
   const Scale y = values.scale(bottom, kTop, 1);
   const double width = (kRight - left) / static_cast<double>(groups.size());
   const double bar = 0.7 * width / static_cast<double>(legend.size());
-  std::string svg = y_axis_svg(y, left, y_title);
+  std::string svg = y_axis_svg(y, left, y_title) + line_svg("axis", left, bottom, kRight, bottom);
   for (size_t g = 0; g < groups.size(); ++g) {
     const ChartBars& group = groups[g];
     const double middle = left + width * (static_cast<double>(g) + 0.5);
@@ -269,6 +283,55 @@ std::string bar_chart(const std::string& description, const std::string& y_title
   std::vector<LegendEntry> entries;
   for (size_t i = 0; i < legend.size(); ++i) entries.push_back({legend[i], i ? kNumColors - 1 : 0});
   return svg_of("bars", description, svg) + legend_html(entries);
+}
+
+namespace {
+
+std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
+                      const std::vector<std::string>& groups) {
+  std::string svg, line;
+  for (const double tick : {y.ticks.front(), y.ticks.back()}) {
+    svg += line_svg("grid", x.begin, y(tick), x.end, y(tick)) +
+           text_svg(x.begin - 6, y(tick) + 4, "end", y.text(tick));
+  }
+  for (const ChartPanelPoint& p : panel.points) {
+    const double at = x(p.place), high = std::min(y.ticks.back(), p.value + p.half_width),
+                 low = std::max(y.low(), p.value - p.half_width);
+    line += number(at) + "," + number(y(p.value)) + " ";
+    svg += "<g>" +
+           title_svg(p.group + ": " + fixed(p.value, 1) + " ± " + fixed(p.half_width, 1) + " %, " +
+                     counted(p.num_examples, "example")) +
+           line_svg("interval", at, y(low), at, y(high)) + "<circle class=\"c0\" cx=\"" +
+           number(at) + "\" cy=\"" + number(y(p.value)) + "\" r=\"3\"/></g>\n";
+  }
+  svg += "<polyline class=\"curve c0\" points=\"" + line + "\"/>";
+  if (!groups.empty()) {
+    svg += text_svg(x.begin, y.begin + 20, "start", shortened(groups.front())) +
+           text_svg(x.end, y.begin + 20, "end", shortened(groups.back()));
+  }
+  return "<figure><figcaption>" + html(panel.name) +
+         "</figcaption><svg class=\"chart panel\" viewBox=\"0 0 260 150\" role=\"img\" "
+         "aria-label=\"" +
+         html(panel.name) + "\">\n" + svg + "</svg></figure>\n";
+}
+
+}  // namespace
+
+std::string panel_charts(const std::vector<ChartPanel>& panels,
+                         const std::vector<std::string>& groups) {
+  Range values;
+  for (const ChartPanel& panel : panels) {
+    for (const ChartPanelPoint& p : panel.points) {
+      values.take(std::max(0.0, p.value - p.half_width));
+      values.take(std::min(100.0, p.value + p.half_width));
+    }
+  }
+  if (values.high < values.low) return "";
+  const double last = std::max(1.0, static_cast<double>(groups.size()) - 1);
+  const Scale x{{0, last}, 40, 250}, y = values.scale(124, 10, 1);
+  std::string text = "<div class=\"panels\">\n";
+  for (const ChartPanel& panel : panels) text += panel_svg(panel, x, y, groups);
+  return text + "</div>\n";
 }
 
 std::string legend_html(const std::vector<LegendEntry>& entries) {

@@ -2,6 +2,7 @@
 // script lets a reader look into the lines.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,19 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
 // Groups of bars.
 std::string bar_chart(const std::string& description, const std::string& y_title,
                       const std::vector<std::string>& legend, const std::vector<ChartBars>& groups);
+
+struct ChartPanelPoint {
+  std::string group;  // and its place on the axis
+  double place = 0, value = 0, half_width = 0;
+  int64_t num_examples = 0;
+};
+struct ChartPanel {
+  std::string name;
+  std::vector<ChartPanelPoint> points;
+};
+// Small multiples: a panel for each, with the same axes, percents against groups.
+std::string panel_charts(const std::vector<ChartPanel>& panels,
+                         const std::vector<std::string>& groups);
 
 struct LegendEntry {
   std::string name;

@@ -7,7 +7,9 @@
 #include "report/formats/formats.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
+#include "report/tables/comparisons.h"
 #include "report/tables/curves.h"
+#include "report/tables/literature.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -87,6 +89,17 @@ std::string board_section(const ReportInput& input) {
          quality_and_speed_html(input);
 }
 
+// Published results of the field, one click away.
+std::string published_section(const ReportInput& input) {
+  if (input.literature.results.empty() || input.board.rows.empty()) return "";
+  const Table table = literature_table(input.literature);
+  return std::string("<details class=\"more-rows\"") + (input.show_literature ? " open" : "") +
+         "><summary><b>" + std::to_string(table.rows.size()) +
+         "</b> published results, not ranked with the runs: protocols, sizes and seeds differ"
+         "</summary>\n<p class=\"caption\">" +
+         html(table.caption) + "</p>\n" + bare_table_html(table) + "</details>\n";
+}
+
 std::string tables_section(const std::vector<Table>& tables) {
   std::string text;
   for (const Table& table : tables) text += table_html(table);
@@ -118,6 +131,9 @@ std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
       {"own-data", "Own data", table_section(own_data_table(input.own))},
+      {"published", "Published results", published_section(input)},
+      {"comparisons", "Comparisons", table_section(comparisons_table(input))},
+      {"breakdown", "Where models fail", breakdown_html(input)},
       {"pretraining", "Masked pretraining", table_section(pretraining_table(input.records))},
       {"claims", "Claims", table_section(claims_table(input))},
       {"tables", "Tables 2 to 5", paper_tables_section(input)},

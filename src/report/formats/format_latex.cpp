@@ -1,13 +1,12 @@
-// Tables in the layout of the paper, for \usepackage{booktabs}.
+// Tables for \usepackage{booktabs}, ready to be pasted: no comments, no preamble.
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/tables/comparisons.h"
+#include "report/tables/results_table.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
-
-// A percent sign would start a comment, and clean() has taken out line ends.
-std::string comment(std::string_view text) { return "% " + clean(text) + "\n"; }
 
 // Follows the paper: the best figure of a column is bold, the second underlined.
 std::string latex_cell(const TableCell& cell) {
@@ -30,6 +29,8 @@ std::string latex_line(const std::vector<TableCell>& cells) {
   return text + " \\\\\n";
 }
 
+}  // namespace
+
 std::string latex_table(const Table& table) {
   if (table.rows.empty()) return "";
   std::vector<TableCell> header;
@@ -38,30 +39,24 @@ std::string latex_table(const Table& table) {
     columns += table.is_word(header.size()) ? 'l' : 'r';
     header.push_back({title});
   }
-  std::string text = "\n\\begin{table}\n\\caption{" + latex(table.title + ". " + table.caption) +
-                     "}\n\\begin{tabular}{" + columns + "}\n\\toprule\n" + latex_line(header) +
-                     "\\midrule\n";
+  std::string text = "\\begin{table}\n\\centering\n\\caption{" +
+                     latex(table.title + ". " + table.caption) + "}\n\\begin{tabular}{" + columns +
+                     "}\n\\toprule\n" + latex_line(header) + "\\midrule\n";
   for (const auto& row : table.rows) text += latex_line(row);
   return text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
 }
 
-}  // namespace
-
 std::string format_latex(const ReportInput& input) {
-  std::string text = comment(input.title) + comment("Needs \\usepackage{booktabs}.");
-  for (const Row& row : input.board.rows) {
-    text += comment(row_label(input.board, row) + ": preset " + row.preset + ", validation " +
-                    row.validation + ", checkpoint " + row.checkpoint + ", " + row.division +
-                    ", revision " + row.revisions + ", " + row.machines);
-  }
-  for (const std::string& warning : input.board.warnings) text += comment("Warning: " + warning);
-  for (const std::string& problem : input.problems) text += comment("Left out: " + problem);
-  text += latex_table(accuracy_table(input.board));
+  std::vector<Table> tables = {results_table(input.board), comparisons_table(input)};
   for (const char* mode : {"train", "infer"}) {
-    for (const Table& table : efficiency_tables(input, mode)) text += latex_table(table);
+    for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
   }
   for (const auto make : {generalization_table, convergence_table, span_table, controls_table}) {
-    text += latex_table(make(input.analyses));
+    tables.push_back(make(input.analyses));
+  }
+  std::string text;
+  for (const Table& table : tables) {
+    if (!table.rows.empty()) text += (text.empty() ? "" : "\n") + latex_table(table);
   }
   return text;
 }

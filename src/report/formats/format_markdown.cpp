@@ -12,8 +12,10 @@ std::string cell_text(const TableCell& cell) {
   return text;
 }
 
-std::string table_text(const Table& table) {
-  std::string text = "## " + markdown(table.title) + "\n\n|";
+}  // namespace
+
+std::string markdown_table(const Table& table) {
+  std::string text = "|";
   for (const std::string& title : table.header) text += " " + markdown(title) + " |";
   text += "\n|";
   for (size_t i = 0; i < table.header.size(); ++i) {
@@ -25,8 +27,10 @@ std::string table_text(const Table& table) {
     for (const TableCell& cell : row) text += " " + cell_text(cell) + " |";
     text += "\n";
   }
-  return text + "\n" + markdown(table.caption) + "\n\n";
+  return text + "\n" + markdown(table.caption) + "\n";
 }
+
+namespace {
 
 template <typename Lines>
 std::string list_text(const std::string& title, const Lines& lines) {
@@ -40,7 +44,9 @@ std::string list_text(const std::string& title, const Lines& lines) {
 
 std::string format_markdown(const ReportInput& input) {
   std::string text = "# " + markdown(input.title) + "\n\n";
-  for (const Table& table : all_tables(input)) text += table_text(table);
+  for (const Table& table : all_tables(input)) {
+    text += "## " + markdown(table.title) + "\n\n" + markdown_table(table) + "\n";
+  }
   text += list_text("Warnings", input.board.warnings);
   text += list_text("Left out", input.problems);
   if (input.board.rows.empty()) return text;

@@ -25,6 +25,7 @@ struct ReportInput {
   const Literature& literature;              // may be empty
   bool show_literature = false;              // text, md; the page has it folded otherwise
   bool color = false;                        // text only
+  std::string compare = {};                  // a model or its title; empty: the best
 };
 
 std::string format_text(const ReportInput& input);
@@ -39,8 +40,8 @@ Json speed_json(const SpeedRow& row);
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.
 std::string format_json(const ReportInput& input);
-// The paper's Tables 1 to 5 and the content of Figure 2, with our figures, for the booktabs
-// package.
+// The results (results_table.h), the paper's Tables 2 to 5 and the content of Figure 2, with our
+// figures, for the booktabs package. Without comments.
 std::string format_latex(const ReportInput& input);
 // One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
 // when there are several rows.

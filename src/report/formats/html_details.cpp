@@ -40,7 +40,7 @@ std::string task_row_html(const TaskColumn& column, const Cell& cell) {
          papers[1] + "</td><td>" + size_text(cell.num_parameters) + "</td><td>" +
          time_text(cell.train_seconds) + "</td><td>" + run_links(cell.runs) +
          "</td><td class=\"word\">" +
-         html(joined({seeds_text(cell), lost_text(cell), reasons_of(cell.marks)}, "; ")) +
+         html(joined({seeds_text(cell), lost_text(cell), texts_of(cell.marks)}, "; ")) +
          "</td></tr>\n";
 }
 

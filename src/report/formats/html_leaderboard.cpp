@@ -1,9 +1,7 @@
-// The leaderboard: a table whose groups of rows are our full runs, trivial baselines, short runs
-// and published results. It works without scripts: a <details> in the row or in the heading of a
-// group opens its content, through selectors of the style sheet (:has).
+// The leaderboard: a table whose groups of rows are our full runs, trivial baselines and short
+// runs. It works without scripts: a <details> in the row or in the heading of a group opens its
+// content, through selectors of the style sheet (:has).
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <iterator>
 #include <set>
 #include <span>
@@ -17,25 +15,23 @@
 namespace lra::report {
 namespace {
 
-// A column of the page: of a task that has runs, or of one of the paper's six that has none.
-struct ShownTask {
-  std::string title;
-  std::optional<size_t> column;  // place in Leaderboard::columns
-  std::optional<PaperTask> paper;
-};
-
 struct Layout {
-  std::vector<ShownTask> tasks;  // the paper's six, then the others
+  bool has_five = false;  // some row or baseline has the paper's average
   // Second average: over all tasks that have runs; empty for one task and for the five of the
   // first.
   std::string all_title;
+  size_t num_tasks = 0;
   bool has_family = false;
   bool has_seeds = false;  // some figure is of several seeds
   std::set<std::string, std::less<>>
       varying;  // what differs between rows: "preset", "weights", ...
 };
 
-constexpr std::string_view kDivision = "division", kAvgOfSix = "Avg of 6";
+constexpr std::string_view kDivision = "division";
+constexpr const char* kBestFirst =  // sort_rows() in leaderboard.cpp
+    "Best first: by the average; without one, by the points above the best trivial baseline, "
+    "summed "
+    "over the tasks.";
 
 struct Facet {
   std::string_view name;
@@ -44,7 +40,7 @@ struct Facet {
 
 constexpr Facet kFacets[] = {
     {"preset", [](const Row& row) { return row.preset + " preset"; }},
-    {"weights", [](const Row& row) { return row.checkpoint + " weights tested"; }},
+    {"weights", [](const Row& row) { return row.checkpoint + " weights"; }},
     {"validation", [](const Row& row) { return "validation: " + row.validation; }},
     {kDivision, [](const Row& row) { return row.division; }},
 };
@@ -52,23 +48,18 @@ constexpr Facet kFacets[] = {
 Layout layout_of(const ReportInput& input) {
   const Leaderboard& board = input.board;
   Layout layout;
-  for (int task = 0; task < kNumPaperTasks; ++task) {
-    const auto paper = static_cast<PaperTask>(task);
-    layout.tasks.push_back({std::string(paper_task_title(paper)), std::nullopt, paper});
-  }
-  size_t num_scored = 0;
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    const TaskColumn& column = board.columns[i];
-    num_scored += column.paper && *column.paper != PaperTask::kPathX;
-    if (column.paper) layout.tasks[static_cast<size_t>(*column.paper)].column = i;
-    if (!column.paper) layout.tasks.push_back({column.title, i, std::nullopt});
-  }
-  const size_t num_tasks = board.columns.size();
+  const auto num_scored = std::ranges::count_if(board.columns, [](const TaskColumn& column) {
+    return column.paper && *column.paper != PaperTask::kPathX;
+  });
+  layout.has_five =
+      std::ranges::any_of(board.rows, [](const Row& row) { return row.scored.ours.has_value(); });
+  const auto num_tasks = static_cast<int>(board.columns.size());
   const bool has_all = std::any_of(board.rows.begin(), board.rows.end(),
                                    [](const Row& row) { return row.present.ours.has_value(); });
   if (has_all && num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
     layout.all_title = "Avg of " + std::to_string(num_tasks);
   }
+  layout.num_tasks = board.columns.size();
   layout.has_family = !input.literature.families.empty();
   layout.has_seeds = any_cell(board, [](const Cell& cell) { return cell.accuracy.count > 1; });
   for (const Facet& facet : kFacets) {
@@ -97,17 +88,16 @@ std::string duration_text(const Cell& cell) {
   return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
 }
 
-std::string task_cell_html(const Leaderboard& board, const Row& row, const ShownTask& task) {
-  if (!task.column) return "<td class=\"quiet\" data-sort=\"\">-</td>";
-  const Cell& cell = row.cells[*task.column];
+std::string task_cell_html(const Leaderboard& board, const Row& row, size_t column) {
+  const Cell& cell = row.cells[column];
   if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
-  std::string text = "<td" + std::string(rank_class(rank_in_column(board, row, *task.column))) +
+  std::string text = "<td" + std::string(rank_class(rank_in_column(board, row, column))) +
                      sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
                      (cell.shown_accuracy() && !cell.has(MarkKind::kTrivial) ? "" : " quiet") +
-                     "\">" + html(figure_text(cell)) + marks_html(cell.marks) + "</span>";
+                     "\">" + html(figure_text(cell)) + "</span>";
   if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
   if (const std::string cost = duration_text(cell); !cost.empty()) text += sub(cost);
-  return text + "</td>";
+  return text + marks_html(cell.marks) + "</td>";
 }
 
 std::string average_html(const Leaderboard& board, const Row& row, Average Row::*average) {
@@ -148,7 +138,7 @@ std::string cost_html(const Row& row, size_t cost) {
 }
 
 size_t num_columns(const Layout& layout) {
-  return 2 + costs_of(layout).size() + layout.tasks.size() + layout.has_family +
+  return 1 + costs_of(layout).size() + layout.num_tasks + layout.has_family + layout.has_five +
          !layout.all_title.empty() + layout.varying.contains("division");
 }
 
@@ -181,25 +171,21 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
                      html(row.title) + "</summary></details>" + differences_html(layout, row) +
                      "</th>";
   if (layout.has_family) text += word_html(family_of(input.literature, row.model));
-  for (const ShownTask& task : layout.tasks) {
-    text += task_cell_html(input.board, row, task);
-  }
-  text += average_html(input.board, row, &Row::scored);
+  for (size_t i = 0; i < row.cells.size(); ++i) text += task_cell_html(input.board, row, i);
+  if (layout.has_five) text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
   for (size_t cost = 0; cost < costs_of(layout).size(); ++cost) text += cost_html(row, cost);
   if (layout.varying.contains(kDivision)) text += word_html(row.division);
   return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
 }
 
-// A row that is not ranked and has nothing to open: `average` and `figure` are texts.
-template <typename Figure>
-std::string plain_row_html(const Layout& layout, const std::string& name, const std::string& family,
-                           const std::string& five, const std::string& all, const Figure& figure) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + name + "</th>";
-  if (layout.has_family) text += word_html(family);
-  for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
-  text += "<td>" + five + "</td>";
-  if (!layout.all_title.empty()) text += "<td>" + all + "</td>";
+// A row that is not ranked and has nothing to open.
+std::string baseline_html(const Layout& layout, const BaselineRow& row) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) + "</th>";
+  if (layout.has_family) text += word_html("trivial");
+  for (const auto& accuracy : row.accuracy) text += "<td>" + accuracy_text(accuracy) + "</td>";
+  if (layout.has_five) text += "<td>" + accuracy_text(row.scored) + "</td>";
+  if (!layout.all_title.empty()) text += "<td>-</td>";
   for (size_t i = 0; i < costs_of(layout).size(); ++i) text += "<td class=\"aside\"></td>";
   return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
 }
@@ -211,14 +197,6 @@ std::string group_html(const Layout& layout, const std::string& group, bool is_o
          "\"><tr><th class=\"word\" scope=\"colgroup\" colspan=\"" +
          std::to_string(num_columns(layout)) + "\"><details" + (is_open ? " open" : "") +
          "><summary>" + title + "</summary></details></th></tr></tbody>\n";
-}
-
-std::string baseline_html(const Layout& layout, const BaselineRow& row) {
-  return plain_row_html(
-      layout, html(row.name), "trivial", accuracy_text(row.scored), "-",
-      [&](const ShownTask& task) {
-        return accuracy_text(task.column ? row.accuracy[*task.column] : std::nullopt);
-      });
 }
 
 // The best of each column in one row, and all of them to open.
@@ -239,28 +217,11 @@ std::string baselines_html(const Leaderboard& board, const Layout& layout) {
          all;
 }
 
-std::string published_html(const Layout& layout, const PublishedResult& result) {
-  // The mean over the tasks that have runs here is not a published figure, but for all six.
-  const bool six = layout.all_title == kAvgOfSix;
-  const std::string name = "<details><summary>" + html(result.model) + "</summary></details>" +
-                           (result.kind == "own" ? "" : sub(html(result.kind)));
-  const std::string note = result.note.empty() ? "" : ". " + html(result.note);
-  return "<tbody class=\"entry published\">" +
-         plain_row_html(layout, name, result.family, accuracy_text(result.average(kNumScoredTasks)),
-                        accuracy_text(six ? result.average(kNumPaperTasks) : std::nullopt),
-                        [&](const ShownTask& task) {
-                          return task.paper ? result.text_of(*task.paper) : std::string("-");
-                        }) +
-         more_html(layout,
-                   "Source: " + html(result.source) + " (" + html(result.kind) + ")" + note) +
-         "</tbody>\n";
-}
-
-std::string header_html(const Layout& layout) {
+std::string header_html(const Leaderboard& board, const Layout& layout) {
   std::string text = "<thead><tr>" + column_header("Model", true, "pin");
   if (layout.has_family) text += column_header("Family", true, "aside");
-  for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
-  text += column_header("Avg of 5", false);
+  for (const TaskColumn& column : board.columns) text += column_header(column.title, false);
+  if (layout.has_five) text += column_header("Avg of 5", false);
   if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
   for (const char* title : costs_of(layout)) text += column_header(title, false, "aside");
   if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
@@ -269,7 +230,7 @@ std::string header_html(const Layout& layout) {
 
 // The tasks behind each average.
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
-  std::string text = " Avg of 5: the paper's, without Path-X.";
+  std::string text = layout.has_five ? " Avg of 5: the paper's, without Path-X." : "";
   if (layout.all_title.empty()) return text;
   std::string tasks;
   for (const TaskColumn& column : board.columns) {
@@ -310,28 +271,21 @@ std::string leaderboard_html(const ReportInput& input) {
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
       "training steps. " +
-      html(joined({"★ best of equal settings and budget, underlined: second.", marks_legend(board)},
+      html(joined({kBestFirst, "★ best of equal settings and budget, underlined: second.",
+                   marks_legend(board, false)},
                   " ") +
            averages_text(board, layout) + shared_text(board, layout)) +
       " Select a model for its runs, settings and the paper's figures."
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
       "<table>\n" +
-      header_html(layout) + full + baselines_html(board, layout);
+      header_html(board, layout) + full + baselines_html(board, layout);
   if (num_short > 0) {
     text +=
         group_html(layout, "short", false,
                    "<b>" + std::to_string(num_short) + (num_short == 1 ? "</b> row" : "</b> rows") +
                        " of shorter runs, ranked among those of equal steps") +
         shortened;
-  }
-  if (!input.literature.results.empty()) {
-    text += group_html(layout, "published", input.show_literature,
-                       "<b>" + std::to_string(input.literature.results.size()) +
-                           "</b> published results, not ranked: protocols, sizes and seeds differ");
-    for (const PublishedResult& result : input.literature.results) {
-      text += published_html(layout, result);
-    }
   }
   return text + "</table></div>\n";
 }

@@ -10,8 +10,8 @@
 
 namespace lra::report {
 
-// The leaderboard with its caption: rows of full runs, trivial baselines, short runs, and published
-// results, sortable within each group; empty without training runs.
+// The leaderboard with its caption: rows of full runs, trivial baselines and short runs, sortable
+// within each group; empty without training runs.
 std::string leaderboard_html(const ReportInput& input);
 // The figures of a row in full, with the paper's, links to the runs, and the settings.
 std::string row_details_html(const Leaderboard& board, const Row& row);
@@ -19,7 +19,7 @@ std::string row_details_html(const Leaderboard& board, const Row& row);
 // Any other table, sortable, with heading and caption, empty for one without rows; or only the
 // table.
 std::string table_html(const Table& table);
-std::string bare_table_html(const Table& table);
+std::string bare_table_html(Table table);
 
 // One chart of quality against training speed, measured or as logged; empty for less than two
 // models.
@@ -27,6 +27,8 @@ std::string quality_and_speed_html(const ReportInput& input);
 
 // Figures 2 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);
+// Accuracy by class, length and what a task knows: small multiples and tables.
+std::string breakdown_html(const ReportInput& input);
 // Names those of Tables 2 to 5 that have no data here.
 std::string missing_tables_html(const ReportInput& input);
 
@@ -42,7 +44,7 @@ std::string run_id(size_t index);
 std::string_view page_style();
 std::string_view page_script();
 
-// The signs, each with its word and reason in a tooltip.
+// The words, each with its reason in a tooltip.
 std::string marks_html(const Marks& marks);
 
 // "<th>" of a sortable column. `word`: text rather than figures.

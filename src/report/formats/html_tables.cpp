@@ -14,8 +14,8 @@ std::string column_header(const std::string& title, bool word, const std::string
 std::string marks_html(const Marks& marks) {
   std::string text;
   for (const Mark& mark : marks) {
-    text += "<abbr class=\"mark\" title=\"" + html(text_of(mark)) + "\">" + signs_of({mark}) +
-            "</abbr>";
+    text += "<abbr class=\"mark\" title=\"" + html(text_of(mark)) + "\">" +
+            mark_meanings().at(static_cast<size_t>(mark.kind)).word + "</abbr>";
   }
   return text;
 }
@@ -26,7 +26,23 @@ std::string table_html(const Table& table) {
          "</p>\n" + bare_table_html(table);
 }
 
-std::string bare_table_html(const Table& table) {
+namespace {
+
+std::string cell_html(const Table& table, const TableCell& cell, size_t column) {
+  const bool is_long = cell.text.size() > 64;  // wraps; anything shorter stays on one line
+  std::string kind = table.is_word(column) ? "word" : "";
+  if (is_long) kind += " long";
+  if (cell.emphasis == Emphasis::kQuiet) kind += " quiet";
+  if (cell.emphasis == Emphasis::kBest) kind += " best";
+  const std::string name = table.is_list ? " data-name=\"" + html(table.header[column]) + "\"" : "";
+  const std::string text = html(cell.text);
+  return "<td class=\"" + kind + "\"" + name + ">" +
+         (cell.marks.empty() ? text : "<span>" + text + marks_html(cell.marks) + "</span>") +
+         "</td>";
+}
+
+// The rows from `begin` to before `end`, under the header.
+std::string rows_html(const Table& table, size_t begin, size_t end) {
   std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
                      html(table.title) + "\"><table" + (table.is_list ? " class=\"cards\"" : "") +
                      ">\n<thead><tr>";
@@ -34,24 +50,25 @@ std::string bare_table_html(const Table& table) {
     text += column_header(table.header[i], table.is_word(i));
   }
   text += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
+  for (size_t row = begin; row < end; ++row) {
     text += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
-      std::string kind =
-          table.is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
-      if (row[i].emphasis == Emphasis::kQuiet) kind += " quiet";
-      if (row[i].emphasis == Emphasis::kBest) kind += " best";
-      const std::string name = table.is_list ? " data-name=\"" + html(table.header[i]) + "\"" : "";
-      text += "<td class=\"" + kind + "\"" + name + ">" +
-              (row[i].marks.empty()
-                   ? html(row[i].text)
-                   : "<span>" + html(row[i].text) + marks_html(row[i].marks) + "</span>") +
-              "</td>";
-    }
+    for (size_t i = 0; i < table.header.size(); ++i)
+      text += cell_html(table, table.rows[row][i], i);
     text += "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string bare_table_html(Table table) {
+  drop_empty_columns(table);
+  const size_t shown = table.rows.size() - table.num_folded;
+  std::string text = shown > 0 ? rows_html(table, 0, shown) : "";
+  if (table.num_folded == 0) return text;
+  return text + "<details class=\"more-rows\"><summary><b>" + std::to_string(table.num_folded) +
+         "</b> " + html(table.folded) + "</summary>\n" +
+         rows_html(table, shown, table.rows.size()) + "</details>\n";
 }
 
 }  // namespace lra::report

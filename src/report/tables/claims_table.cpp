@@ -75,6 +75,9 @@ Table claims_table(const ReportInput& input) {
           Emphasis::kQuiet},
          {judged.paper.finding.empty() ? "-" : judged.paper.finding, Emphasis::kQuiet}});
   }
+  table.num_folded = static_cast<size_t>(
+      std::ranges::count_if(claims, [](const auto& judged) { return place_of(judged) == 2; }));
+  table.folded = "claims that nothing here can test";
   return table;
 }
 

@@ -227,21 +227,37 @@ void mark_cells(Leaderboard& board, const std::vector<RunRecord>& records) {
   }
 }
 
+// Points above the best trivial classifier, summed over the tasks that the row was run on; of rows
+// that are not above, the accuracies.
+std::pair<double, double> gain_of(const Row& row) {
+  std::pair<double, double> gain = {0, 0};
+  for (const Cell& cell : row.cells) {
+    const double accuracy = cell.shown_accuracy().value_or(0);
+    gain.first += std::max(0.0, accuracy - cell.trivial.accuracy);
+    gain.second += accuracy;
+  }
+  return gain;
+}
+
+// Short runs of one budget are neighbors, those of more steps first.
+std::pair<int64_t, std::string> budget_of(const Row& row) {
+  int64_t most = 0;
+  std::string budget;
+  for (const Cell& cell : row.cells) {
+    if (cell.full_accuracy()) return {INT64_MAX, ""};
+    budget += cell.shown_accuracy() ? cell.setting : "-";
+    for (const int64_t steps : cell.steps) {
+      most = std::max(most, steps);
+      budget += " " + std::to_string(steps);
+    }
+  }
+  return {most, budget};
+}
+
 void sort_rows(Leaderboard& board) {
   const auto score = [](const Row& row) {
-    int num_above = 0, num_full = 0;
-    std::string budget;  // short runs of one budget are neighbors
-    double sum = 0;
-    for (const Cell& cell : row.cells) {
-      num_full += cell.full_accuracy().has_value();
-      num_above += cell.full_accuracy() && !cell.has(MarkKind::kTrivial);
-      sum += cell.shown_accuracy().value_or(0);
-      budget += cell.shown_accuracy() ? cell.setting : "-";
-      for (const int64_t steps : cell.steps) budget += " " + std::to_string(steps);
-    }
-    if (num_full > 0) budget.clear();
-    return std::tuple(row.scored.ours.value_or(-1), row.present.ours.value_or(-1), num_above,
-                      num_full, budget, num_full > 0 ? 0 : sum);
+    return std::tuple(row.scored.ours.value_or(-1), row.present.ours.value_or(-1), budget_of(row),
+                      gain_of(row));
   };
   std::stable_sort(board.rows.begin(), board.rows.end(),
                    [&](const Row& a, const Row& b) { return score(a) > score(b); });

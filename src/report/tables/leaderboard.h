@@ -113,13 +113,14 @@ struct BaselineRow {
 
 struct Leaderboard {
   std::vector<TaskColumn> columns;  // the paper's order, then by name
-  // Best average first, then those above the trivial baseline of most tasks, then short runs of one
-  // setting and budget, the best first.
+  // Best average first; rows without one by their points above the best trivial baseline, summed
+  // over tasks; then short runs, those of one setting and budget together, ordered in the same way.
   std::vector<Row> rows;
   std::vector<BaselineRow> baselines;
   std::vector<SpeedRow> speeds;
   std::vector<std::string> warnings;
-  int num_runs = 0;  // training records, repetitions included
+  int num_runs = 0;         // training records, repetitions included
+  size_t first_record = 0;  // place among the report's records of the one that Cell::runs calls 0
 };
 
 // True if some figure is of a published setting.

@@ -72,6 +72,12 @@ std::string reasons_of(const Marks& marks) {
   return joined(texts, "; ");
 }
 
+std::string texts_of(const Marks& marks) {
+  std::vector<std::string> texts;
+  for (const Mark& mark : marks) texts.push_back(text_of(mark));
+  return joined(texts, "; ");
+}
+
 std::string joined(const std::vector<std::string>& texts, const char* between) {
   std::string all;
   for (const std::string& text : texts) {

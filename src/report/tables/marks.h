@@ -32,6 +32,8 @@ std::string signs_of(const Marks& marks);
 std::string text_of(const Mark& mark);
 // "§ 100 of 5,000 steps; ‡ 36.85 of root operator"
 std::string reasons_of(const Marks& marks);
+// The same with words: "other settings: 100 of 5,000 steps; not above trivial: 36.85 of root ..."
+std::string texts_of(const Marks& marks);
 
 // The texts that are not empty, with ", " or another separator between them.
 std::string joined(const std::vector<std::string>& texts, const char* between = ", ");

@@ -59,7 +59,7 @@ Table own_data_table(const Leaderboard& own) {
     for (const Row& row : own.rows) {
       if (!row.cells[i].was_run()) continue;
       table.rows.push_back(line_of(own, i, row));
-      marks.push_back(reasons_of(row.cells[i].marks));
+      marks.push_back(texts_of(row.cells[i].marks));
     }
   }
   add_marks(table, std::move(marks));

@@ -2,8 +2,10 @@
 // 5.
 
 #include <algorithm>
+#include <set>
 
 #include "base/text_format.h"
+#include "report/tables/comparisons.h"
 #include "report/tables/literature.h"
 #include "report/tables/tables.h"
 #include "report/tables/trade_off.h"
@@ -202,24 +204,57 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
   return table;
 }
 
+namespace {
+
+// Accuracies above chance that some analysis has a threshold for, in increasing order.
+std::set<double> thresholds_of(const AnalysisRecord& record) {
+  const auto task = paper_task(record.task);
+  const double chance = task ? kPaperChance[static_cast<size_t>(*task)] / 100 : 0;
+  std::set<double> above;
+  for (const Threshold& threshold : record.convergence->thresholds) {
+    if (threshold.accuracy > chance) above.insert(threshold.accuracy);
+  }
+  return above;
+}
+
+}  // namespace
+
 Table convergence_table(const std::vector<Analysis>& analyses) {
-  Table table = analysis_table(
-      "Table 5: training steps until a validation accuracy",
-      "The first evaluation at or above the accuracy, in parentheses the time "
-      "in training until it; nothing is interpolated. Paper: only Image; the "
-      "released code evaluates every 175 steps.",
-      {"to 30 %", "to 35 %", "paper 30 %", "paper 35 %", "steps apart", "best, %"}, "Run");
-  for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
+  const auto records = analyses_of(analyses, "convergence");
+  std::set<double> thresholds;
+  bool has_paper = false;
+  for (const AnalysisRecord* record : records) {
+    thresholds.merge(thresholds_of(*record));
+    has_paper = has_paper || (paper_on_image(*record) && paper_convergence(record->model));
+  }
+  std::vector<std::string> header;
+  for (const double accuracy : thresholds)
+    header.push_back("to " + fixed(100 * accuracy, 0) + " %");
+  if (has_paper) header.insert(header.end(), {"paper 30 %", "paper 35 %"});
+  header.insert(header.end(), {"steps apart", "best, %"});
+  Table table =
+      analysis_table("Table 5: training steps until a validation accuracy",
+                     "The first evaluation at or above the accuracy, in parentheses the time in "
+                     "training until it; nothing is interpolated. Only accuracies above chance. "
+                     "Paper: only Image; the released code evaluates every 175 steps.",
+                     header, "Run");
+  for (const AnalysisRecord* record : records) {
     const ConvergenceResult& result = *record->convergence;
-    const PaperConvergence* paper =
-        paper_on_image(*record) ? paper_convergence(record->model) : nullptr;
-    add_row(table, *record,
-            {{steps_text(result, 0.30)},
-             {steps_text(result, 0.35)},
-             {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
-             {paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet},
-             {thousands(result.eval_every)},
-             {result.best ? percent_text(result.best->accuracy) : "-"}});
+    const std::set<double> own = thresholds_of(*record);
+    if (own.empty()) continue;
+    std::vector<TableCell> cells;
+    for (const double accuracy : thresholds) {
+      cells.push_back({own.contains(accuracy) ? steps_text(result, accuracy) : "-"});
+    }
+    if (has_paper) {
+      const PaperConvergence* paper =
+          paper_on_image(*record) ? paper_convergence(record->model) : nullptr;
+      cells.push_back({paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet});
+      cells.push_back({paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet});
+    }
+    cells.push_back({thousands(result.eval_every)});
+    cells.push_back({result.best ? percent_text(result.best->accuracy) : "-"});
+    add_row(table, *record, cells);
   }
   return table;
 }
@@ -314,10 +349,15 @@ Table controls_table(const std::vector<Analysis>& analyses) {
 }
 
 std::vector<Table> all_tables(const ReportInput& input) {
-  std::vector<Table> tables = {best_table(input.board),        accuracy_table(input.board),
-                               own_data_table(input.own),      pretraining_table(input.records),
-                               protocol_table(input.board),    training_speed_table(input.board),
-                               measurement_table(input.board), claims_table(input)};
+  std::vector<Table> tables = {best_table(input.board),
+                               accuracy_table(input.board),
+                               own_data_table(input.own),
+                               comparisons_table(input),
+                               pretraining_table(input.records),
+                               protocol_table(input.board),
+                               training_speed_table(input.board),
+                               measurement_table(input.board),
+                               claims_table(input)};
   for (const char* mode : {"train", "infer"}) {  // Table 2 before Table 4
     for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
   }

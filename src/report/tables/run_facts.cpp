@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -130,7 +131,10 @@ std::vector<Fact> provenance_facts(const RunRecord& run) {
   f.add("system", p.host_os);
   f.add("compiler", p.compiler);
   f.add("torch", p.torch_version);
-  f.add("kernels", joined(p.kernels, ", ", [](auto& k) { return k.first + " " + k.second; }));
+  std::map<std::string, std::string> kernels;  // by what they are compiled for
+  for (const auto& [name, isa] : p.kernels)
+    kernels[isa] += (kernels[isa].empty() ? " " : ", ") + name;
+  f.add("kernels", joined(kernels, "; ", [](auto& k) { return k.first + ":" + k.second; }));
   f.add("data", run.data_source + (run.data_hash.empty() ? "" : " " + run.data_hash));
   f.add("config hash", run.config_hash);
   f.add("weights hash", run.weights_hash);

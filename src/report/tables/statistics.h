@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace lra::report {
 
@@ -23,5 +24,13 @@ double t_quantile(int degrees);
 // Half-width of the 95 % interval of an accuracy in percent measured on `num_examples` > 0
 // examples (the farther end of Wilson's interval, so not 0 for 0 and 100 %).
 double binomial_half_width95(double accuracy_percent, int64_t num_examples);
+
+// Two-sided p-value of Student's t with `degrees` >= 1 degrees of freedom.
+double t_test_p(double t, int degrees);
+// Exact two-sided McNemar test of two classifiers on the same examples: how many only the first
+// predicted right, and only the second. 1 if there are none.
+double mcnemar_p(int64_t only_first, int64_t only_second);
+// The p-values adjusted for their number (Holm 1979), in their order.
+std::vector<double> holm_adjusted(const std::vector<double>& p_values);
 
 }  // namespace lra::report

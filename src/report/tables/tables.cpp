@@ -232,6 +232,23 @@ void fold_column(Table& table, const std::string& title) {
   if (column < table.num_left) --table.num_left;
 }
 
+void drop_empty_columns(Table& table) {
+  for (size_t i = table.header.size(); i-- > static_cast<size_t>(table.num_keys);) {
+    const auto is_empty = [&](const Cells& row) {
+      return row[i].text.empty() || row[i].text == "-";
+    };
+    if (table.rows.empty() || !std::ranges::all_of(table.rows, is_empty)) continue;
+    const auto place = static_cast<std::ptrdiff_t>(i);
+    if (static_cast<int>(i) >= static_cast<int>(table.header.size()) - table.num_right) {
+      --table.num_right;
+    } else if (static_cast<int>(i) < table.num_left) {
+      --table.num_left;
+    }
+    table.header.erase(table.header.begin() + place);
+    for (Cells& row : table.rows) row.erase(row.begin() + place);
+  }
+}
+
 std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row) {
   Cells cells = {{row_label(board, row)}};
   for (size_t i = 0; i < row.cells.size(); ++i) {
@@ -242,11 +259,11 @@ std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row) {
   return cells;
 }
 
-std::string marks_legend(const Leaderboard& board) {
+std::string marks_legend(const Leaderboard& board, bool with_signs) {
   std::vector<std::string> sentences;
   for (const auto& [kind, sign, word, meaning, field] : mark_meanings()) {
     if (!any_cell(board, [kind = kind](const Cell& cell) { return cell.has(kind); })) continue;
-    sentences.push_back(sign + " " + word + ": " + meaning + ".");
+    sentences.push_back((with_signs ? sign + " " : "") + word + ": " + meaning + ".");
   }
   for (size_t i = 0; i < board.columns.size(); ++i) {
     std::set<std::string> changes;

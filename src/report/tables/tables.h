@@ -21,9 +21,11 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
   int num_left = 1;                          // leading columns that are words; the rest are figures
-  int num_keys = 1;      // leading columns that name the row: repeated where a table is cut in two
-  bool is_list = false;  // rows are read one by one: on a narrow page each is a card
-  int num_right = 0;     // trailing columns that are words
+  int num_keys = 1;       // leading columns that name the row: repeated where a table is cut in two
+  bool is_list = false;   // rows are read one by one: on a narrow page each is a card
+  int num_right = 0;      // trailing columns that are words
+  size_t num_folded = 0;  // trailing rows that a page shows on request, under `folded`
+  std::string folded = {};
 
   bool is_word(size_t column) const {
     const auto place = static_cast<int>(column), size = static_cast<int>(header.size());
@@ -56,8 +58,12 @@ Table pretraining_table(const std::vector<RunRecord>& records);
 // All of these and our trade-off, except those without rows.
 std::vector<Table> all_tables(const ReportInput& input);
 
-// The table as lines of aligned text, with terminal colors or without.
+// The table as lines of aligned text, with terminal colors or without; in Markdown, for the LaTeX
+// package booktabs, and as a picture.
 std::string text_table(Table table, bool color);
+std::string markdown_table(const Table& table);
+std::string latex_table(const Table& table);
+std::string svg_table(const Table& table);
 
 // "Transformer, small preset, last weights, step 3,000": the subject of the analysis.
 std::string analysis_label(const AnalysisRecord& record);
@@ -90,9 +96,12 @@ std::string size_text(std::optional<int64_t> num_parameters);
 // is empty ("-").
 void fold_column(Table& table, const std::string& title);
 
+// Removes the columns in which every row is "-" or empty, but for those that name the row.
+void drop_empty_columns(Table& table);
+
 // The meaning of the marks of the board's figures: a sentence for each that occurs, and for each
 // task that some runs changed.
-std::string marks_legend(const Leaderboard& board);
+std::string marks_legend(const Leaderboard& board, bool with_signs = true);
 // "§ small preset (Text, Image); ‡ 36.85 of root operator (ListOps)": the marks of a row's figures,
 // with the tasks if there are several.
 std::string marks_text(const Leaderboard& board, const Row& row);

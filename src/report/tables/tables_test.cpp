@@ -93,9 +93,9 @@ TEST(Tables, OwnDataHasWhatTheTasksHave) {
   EXPECT_EQ(cell_of(table, 0, "Trivial baseline").text, "50.00 majority");
   EXPECT_EQ(cell_of(table, 0, "Parameters").text, "53.1k");
   EXPECT_EQ(cell_of(table, 0, "Training time").text, "1.7 min");
-  EXPECT_EQ(cell_of(table, 1, "Marks").text, "‡ 50.00 of majority");
+  EXPECT_EQ(cell_of(table, 1, "Marks").text, "not above trivial: 50.00 of majority");
   EXPECT_EQ(cell_of(table, 1, "Accuracy").emphasis, Emphasis::kSecond);
-  EXPECT_EQ(cell_of(table, 2, "Marks").text, "§ 100 of 5,000 steps");
+  EXPECT_EQ(cell_of(table, 2, "Marks").text, "other settings: 100 of 5,000 steps");
   EXPECT_EQ(cell_of(table, 2, "Accuracy").emphasis, Emphasis::kPlain) << "of another budget";
   for (const char* mark : {"§ other settings: ", "‡ not above trivial: "}) {
     EXPECT_THAT(table.caption, HasSubstr(mark));

@@ -100,6 +100,18 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
   return points;
 }
 
+// A sentence that names the models without a point; empty if there are none.
+std::string left_out_text(const Leaderboard& board, const std::vector<TradeOffPoint>& points) {
+  std::set<std::string> titles;
+  for (const Row& row : board.rows) {
+    const auto is_of_row = [&](const TradeOffPoint& p) { return p.title.starts_with(row.title); };
+    if (std::ranges::none_of(points, is_of_row)) titles.insert(row.title);
+  }
+  if (titles.empty()) return "";
+  return " Not shown, for lack of such an accuracy or speed: " +
+         joined({titles.begin(), titles.end()}) + ".";
+}
+
 }  // namespace
 
 void mark_fronts(std::vector<TradeOffPoint>& points) {
@@ -140,7 +152,8 @@ TradeOff our_trade_off(const ReportInput& input) {
     result.quality_name = quality.name;
     result.is_average = &quality != std::end(qualities) - 1;
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
-                     grid->setting() + "; memory is the peak of tensors." + quality.remark;
+                     grid->setting() + "; memory is the peak of tensors." + quality.remark +
+                     left_out_text(input.board, result.points);
     mark_fronts(result.points);
     return result;
   }
@@ -179,6 +192,7 @@ TradeOff training_trade_off(const Leaderboard& board) {
     result.points.push_back(std::move(point));
   }
   if (result.points.size() < 2) result.points.clear();
+  result.caption += left_out_text(board, result.points);
   mark_fronts(result.points);
   return result;
 }

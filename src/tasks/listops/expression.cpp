@@ -127,6 +127,15 @@ std::string_view listops_symbol_text(uint8_t symbol) {
   return symbol < kSymbolText.size() ? kSymbolText[symbol] : "?";
 }
 
+int64_t listops_depth(std::span<const uint8_t> symbols) {
+  int64_t open = 0, deepest = 0;
+  for (const uint8_t symbol : symbols) {
+    open += is_listops_operator(symbol) - (symbol == kListOpsClose);
+    deepest = std::max(deepest, open);
+  }
+  return deepest;
+}
+
 ListOpsResult evaluate_listops(std::span<const uint8_t> symbols, const ArityLimits& limits,
                                std::vector<int8_t>* node_values) {
   struct Frame {

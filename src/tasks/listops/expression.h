@@ -65,6 +65,10 @@ struct ListOpsResult {
 ListOpsResult evaluate_listops(std::span<const uint8_t> symbols, const ArityLimits& limits = {},
                                std::vector<int8_t>* node_values = nullptr);
 
+// Operators around the innermost digit: 1 for [MAX 1 2 ], 0 for a digit. `symbols` must be well
+// formed.
+int64_t listops_depth(std::span<const uint8_t> symbols);
+
 // Reads text into symbols: tokens at white space, both `]` and `X` close. With parentheses the text
 // must have exactly the curried form below (any white space); without any it is taken as it is.
 // Says nothing about brackets and arity: the evaluator does.

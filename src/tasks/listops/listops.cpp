@@ -105,6 +105,8 @@ class ListOpsTask : public Task {
   std::string token_text(int32_t token) const override {
     return std::string(listops_symbol_text(static_cast<uint8_t>(token)));
   }
+  std::vector<ExampleProperty> example_properties(const Dataset& dataset,
+                                                  const std::string& name) const override;
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
@@ -355,6 +357,19 @@ std::string ListOpsTask::render(const Split& split, int64_t example) const {
   if (evaluate_listops(symbols).ok()) return text + render_listops(symbols);
   for (const uint8_t symbol : symbols) text += std::string(listops_symbol_text(symbol)) + " ";
   return text + "\n";
+}
+
+std::vector<ExampleProperty> ListOpsTask::example_properties(const Dataset& dataset,
+                                                             const std::string& name) const {
+  ExampleProperty depth{.name = "depth", .values = {}}, root{.name = "root operator", .values = {}};
+  const Split split = dataset.split(name);
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const std::span<const uint8_t> symbols = split.stored_bytes(i);
+    depth.values.push_back(std::to_string(listops_depth(symbols)));
+    const std::string_view first = symbols.empty() ? "?" : listops_symbol_text(symbols[0]);
+    root.values.emplace_back(first.starts_with('[') ? first.substr(1) : first);
+  }
+  return {depth, root};
 }
 
 std::vector<checks::Baseline> ListOpsTask::baselines(const Dataset& dataset) const {

@@ -101,6 +101,11 @@ class PathfinderTask : public Task {
   std::string other_benchmark(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
+  std::vector<ExampleProperty> example_properties(const Dataset& dataset,
+                                                  const std::string& name) const override {
+    const auto size = static_cast<size_t>(dataset.split(name).size());
+    return {{"contour length", {size, std::to_string(settings_.contour_length())}}};
+  }
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:

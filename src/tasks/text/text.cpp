@@ -80,6 +80,8 @@ class TextTask : public Task {
   checks::DataFacts data_facts(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
+  std::vector<ExampleProperty> example_properties(const Dataset& dataset,
+                                                  const std::string& name) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
@@ -222,6 +224,21 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
   }
   if (keys.size() != num_examples) refuse(keys.size(), "there are fewer names than reviews");
   return keys;
+}
+
+// The ratings of the test split: they are in the names of the reviews, and tables of reviews have
+// none.
+std::vector<ExampleProperty> TextTask::example_properties(const Dataset& dataset,
+                                                          const std::string& name) const {
+  const bool is_test = name == "test" || (name == "val" && config_.validation == "test");
+  if (!is_test || !dataset.manifest().side_files.contains(kNamesFile)) return {};
+  const std::vector<ReviewKey> keys = read_names(dataset);
+  ExampleProperty rating{.name = "rating", .values = {}};
+  for (const ReviewKey& key : keys) {
+    if (key.split == 1) rating.values.push_back(std::to_string(key.rating));
+  }
+  if (std::ranges::count(rating.values, "0") > 0) return {};
+  return {rating};
 }
 
 checks::DataFacts TextTask::data_facts(const Dataset& dataset) const {

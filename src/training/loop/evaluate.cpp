@@ -40,24 +40,28 @@ struct Tally {
 // Stores the predictions of a batch in the places of its examples. In float64, in which the
 // probability of the other class of two does not round to 0 as soon.
 void keep_predictions(const at::Tensor& scores, std::span<const int64_t> indices,
-                      std::vector<Prediction>& predictions) {
-  const auto [probability_N, label_N] = at::softmax(scores, 1, at::kDouble).max(1);
+                      EvaluationResult& result) {
+  const at::Tensor probability_NC = at::softmax(scores, 1, at::kDouble);
+  const auto [probability_N, label_N] = probability_NC.max(1);
   const auto probability = probability_N.accessor<double, 1>();
   const auto label = label_N.accessor<int64_t, 1>();
   for (int64_t i = 0; i < label.size(0); ++i) {
     const auto example = static_cast<size_t>(indices[static_cast<size_t>(i)]);
-    predictions[example] = {static_cast<int32_t>(label[i]), probability[i]};
+    result.predictions[example] = {static_cast<int32_t>(label[i]), probability[i]};
+    if (result.probabilities.empty()) continue;
+    const auto row = probability_NC[i].to(at::kFloat);
+    result.probabilities[example].assign(row.const_data_ptr<float>(),
+                                         row.const_data_ptr<float>() + row.numel());
   }
 }
 
 // The sum of the losses of a batch; counts its predictions.
 double evaluate_batch(const models::Model& model, const Batch& batch,
-                      std::span<const int64_t> indices, Tally& tally,
-                      std::vector<Prediction>& predictions) {
+                      std::span<const int64_t> indices, Tally& tally, EvaluationResult& result) {
   const at::Tensor scores =
       model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
   tally.add(scores, batch.labels_B);
-  if (!predictions.empty()) keep_predictions(scores, indices, predictions);
+  if (!result.predictions.empty()) keep_predictions(scores, indices, result);
   return models::loss_of(scores, batch.labels_B, at::Reduction::Sum).item<double>();
 }
 
@@ -80,7 +84,7 @@ void add_up(Tally& tally, Ranks& ranks) {
 EvaluationResult evaluate(const models::Model& model, const Split& split, const TaskShape& shape,
                           int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks, bool trim,
-                          const std::optional<Masking>& masking) {
+                          const std::optional<Masking>& masking, bool all_probabilities) {
   const at::NoGradGuard no_grad;
   const int64_t count = limit > 0 ? std::min(limit, split.size()) : split.size();
   const std::vector<int64_t> order = by_length(split, count);
@@ -90,6 +94,7 @@ EvaluationResult evaluate(const models::Model& model, const Split& split, const 
   if (!masking) tally.confusion.assign(classes, std::vector<int64_t>(classes));
   if (!masking && count == split.size() && ranks.count() == 1) {
     result.predictions.resize(static_cast<size_t>(count));
+    if (all_probabilities) result.probabilities.resize(static_cast<size_t>(count));
   }
   double loss_sum = 0;
   int64_t seen = 0;
@@ -105,7 +110,7 @@ EvaluationResult evaluate(const models::Model& model, const Split& split, const 
       Batch batch = make_batch(split, indices, shape, trim);
       if (masking) hide_positions(batch, indices, shape, masking->fixed(), kNoStep);
       round[static_cast<size_t>(ranks.rank())] =
-          evaluate_batch(model, batch, indices, tally, result.predictions);
+          evaluate_batch(model, batch, indices, tally, result);
     }
     const int64_t size = std::min(ranks.count() * batch_size, count - seen);
     if (done) done(size);
@@ -129,12 +134,12 @@ EvaluationResult evaluate(const models::Model& model, const Split& split, const 
 EvaluationResult evaluate_with_bar(const models::Model& model, const Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
                                    ProgressOptions look, bool trim,
-                                   const std::optional<Masking>& masking) {
+                                   const std::optional<Masking>& masking, bool all_probabilities) {
   look.total = limit > 0 ? std::min(limit, split.size()) : split.size();
   Progress bar(std::move(look));
   auto result = evaluate(
       model, split, shape, batch_size, limit, [&](int64_t count) { bar.update(count); }, one_rank(),
-      trim, masking);
+      trim, masking, all_probabilities);
   if (!result.stopped) bar.finish();
   return result;
 }

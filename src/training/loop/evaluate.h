@@ -30,6 +30,8 @@ struct EvaluationResult {
   // For each example of the split; empty if only some were evaluated, by several processes, or
   // hidden positions were predicted.
   std::vector<Prediction> predictions = {};
+  // [example][class], if they were asked for and there are predictions.
+  std::vector<std::vector<float>> probabilities = {};
 };
 
 // Computed where the model is. With `masking` positions are hidden, the same in every run, and
@@ -41,12 +43,14 @@ struct EvaluationResult {
 EvaluationResult evaluate(const models::Model& model, const Split& split, const TaskShape& shape,
                           int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),
-                          bool trim = true, const std::optional<Masking>& masking = {});
+                          bool trim = true, const std::optional<Masking>& masking = {},
+                          bool all_probabilities = false);
 
 // The same with a progress bar of examples, whose total is filled in.
 EvaluationResult evaluate_with_bar(const models::Model& model, const Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
                                    ProgressOptions look, bool trim,
-                                   const std::optional<Masking>& masking = {});
+                                   const std::optional<Masking>& masking = {},
+                                   bool all_probabilities = false);
 
 }  // namespace lra::training

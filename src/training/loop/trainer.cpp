@@ -10,10 +10,14 @@
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "mixers/python_layer.h"
+#include "records/analysis_record.h"
+#include "training/loop/breakdown.h"
 #include "training/loop/budget.h"
 #include "training/loop/schedule.h"
+#include "training/run/loaded_run.h"
 #include "training/run/run_warnings.h"
 
 namespace lra::training {
@@ -306,6 +310,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
               " on " + counted(result.summary.num_examples, "example"));
   progress_.last_eval_step = progress_.step;
   const bool is_best = result.summary.accuracy > progress_.best_accuracy;
+  if (task_->validation() == "test") tested_ = result;
   if (is_best) {
     progress_.best_accuracy = result.summary.accuracy;
     progress_.best_step = progress_.step;
@@ -354,6 +359,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = tested;
   record_.test = result.summary;
+  tested_ = std::move(result);
   return Outcome::kDone;
 }
 
@@ -402,6 +408,23 @@ void Trainer::write_running_record() {
   write_record(record_, folder_.record());
 }
 
+void Trainer::write_breakdown() const {
+  if (tested_.predictions.empty() || tested_.summary.step != record_.test->step) return;
+  AnalysisRecord analysis;
+  static_cast<RunIdentity&>(analysis) = record_;
+  analysis.kind = "breakdown";
+  analysis.checkpoint = tested_checkpoint(record_);
+  analysis.step = record_.test->step;
+  analysis.split = "test";
+  analysis.num_examples = record_.test->num_examples;
+  analysis.data_checks = record_.data_checks;
+  add_warnings_of(record_, analysis);
+  analysis.breakdown = breakdown_of(tested_, config_, *task_, dataset_, "test");
+  analysis.provenance = record_.provenance;
+  make_folder(folder_.analysis());
+  write_analysis(analysis, folder_.analysis() + "/breakdown.json");
+}
+
 std::string Trainer::bad_weight_failure() const {
   return "a weight is not finite at step " + std::to_string(progress_.step);
 }
@@ -435,6 +458,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) log_.evaluation("test", *record_.test);
   log_.sync();
   write_running_record();
+  if (status == RunStatus::kDone && ranks_.is_first()) write_breakdown();
   log_.ended(record_, progress_.step);
   if (const std::string note = profiler_.finish(); !note.empty()) say(note);
   return record_;

@@ -79,6 +79,8 @@ class Trainer {
   std::string bad_weight_failure() const;
   RunRecord finish(RunStatus status, const std::string& failure = "");
   Outcome test(Progress& bar);
+  // Writes RUN/analysis/breakdown.json; nothing if the test has no prediction of every example.
+  void write_breakdown() const;
   bool is_over();
   bool evaluation_due(bool is_over) const;
   bool checkpoint_due() const;
@@ -108,6 +110,8 @@ class Trainer {
   RunLog log_;
   StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
+  // The last evaluation of the test split, which may be the validation's.
+  EvaluationResult tested_;
   double logged_seconds_ = 0;  // train_seconds at the last line of metrics
   int64_t logged_tokens_ = 0, logged_step_ = 0;
   double earlier_seconds_ = 0;  // total_seconds of the parts before a resume

@@ -243,12 +243,13 @@ Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
 }
 
 EvaluationResult evaluate_run(const LoadedRun& run, const Dataset& dataset,
-                              const std::string& split, int64_t limit, bool quiet) {
+                              const std::string& split, int64_t limit, bool quiet,
+                              bool all_probabilities) {
   const auto& config = run.stored.config;
   auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
                                   {.description = split, .unit = "ex", .quiet = quiet},
-                                  config.train.trim_padding, config.masking());
+                                  config.train.trim_padding, config.masking(), all_probabilities);
   result.summary.step = run.weights.progress.step;
   return result;
 }

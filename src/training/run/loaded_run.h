@@ -78,9 +78,10 @@ struct RunDataOptions {
 // The data of a run. Throws lra::Error when they are missing or others than the run was made with.
 Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options);
 
-// A pass over the split with a bar on standard error; step is that of the weights. `limit` as of
-// evaluate().
+// A pass over the split with a bar on standard error; step is that of the weights. `limit` and
+// `all_probabilities` as of evaluate().
 EvaluationResult evaluate_run(const LoadedRun& run, const Dataset& dataset,
-                              const std::string& split, int64_t limit, bool quiet);
+                              const std::string& split, int64_t limit, bool quiet,
+                              bool all_probabilities = false);
 
 }  // namespace lra::training

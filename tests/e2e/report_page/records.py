@@ -149,6 +149,15 @@ def analyses():
             "eval_every": 250, "last_step": 5000, "best": evaluation(4000, 0.4, 2000),
             "thresholds": [{"accuracy": 0.3, "step": 500 + 250 * place, "seconds": 60.0},
                            {"accuracy": 0.35}]}
+    for model, right in (("transformer", 900), ("local", 700)):
+        found["listops", model, "breakdown"] = {
+            "score": evaluation(5000, right / 2000, 2000), "macro_f1": 0.4,
+            "classes": [{"name": str(c), "num_examples": 1000, "num_predicted": 1000,
+                         "num_correct": right - 100 * c} for c in range(2)],
+            "confusion": [], "correct": "0" * 500,
+            "factors": [{"name": "depth", "groups": [
+                {"name": str(d), "num_examples": 500, "num_correct": right // (2 * d)}
+                for d in range(1, 5)]}]}
     found["image", "transformer", "embeddings"] = {
         "vocabulary": 256, "positions": 1024, "width": 64, "matrices": "embeddings.safetensors",
         "token_picture": "embeddings-token.png", "position_picture": "embeddings-position.png",

@@ -1,0 +1,126 @@
+#include "cli/breakdown.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
+
+#include "base/text_format.h"
+#include "data/new_folder.h"
+#include "io/atomic_file.h"
+#include "report/tables/statistics.h"
+
+namespace lra::cli {
+namespace {
+
+constexpr size_t kWidestMatrix = 12;  // classes
+
+std::string share_text(std::optional<double> share) { return share ? percent(*share) : "-"; }
+
+// Rows are the true labels, columns the predictions.
+std::string classes_text(const BreakdownResult& b) {
+  const bool has_matrix =
+      b.confusion.size() == b.classes.size() && b.classes.size() <= kWidestMatrix;
+  std::vector<std::string> header = {"label", "examples"};
+  if (has_matrix) {
+    for (const BreakdownClass& c : b.classes) header.push_back("as " + c.name);
+  } else {
+    header.emplace_back("predicted");
+  }
+  header.insert(header.end(), {"recall", "precision"});
+  TextTable table(header);
+  for (size_t label = 0; label < b.classes.size(); ++label) {
+    const BreakdownClass& c = b.classes[label];
+    std::vector<std::string> row = {c.name, thousands(c.num_examples)};
+    if (has_matrix) {
+      for (const int64_t count : b.confusion[label]) row.push_back(thousands(count));
+    } else {
+      row.push_back(thousands(c.num_predicted));
+    }
+    row.insert(row.end(), {share_text(c.recall()), share_text(c.precision())});
+    table.add_row(row);
+  }
+  return table.text();
+}
+
+std::string factor_text(const BreakdownFactor& factor) {
+  TextTable table({factor.name, "examples", "accuracy", "95 % interval"});
+  for (const BreakdownGroup& group : factor.groups) {
+    const auto n = static_cast<double>(group.num_examples);
+    const double accuracy = static_cast<double>(group.num_correct) / n;
+    table.add_row(
+        {group.name, thousands(group.num_examples), percent(accuracy),
+         "± " + fixed(report::binomial_half_width95(100 * accuracy, group.num_examples), 2)});
+  }
+  return table.text();
+}
+
+// The shortest digits that read back as the same number.
+std::string digits(float value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+std::string quoted(const std::string& text) {
+  std::ostringstream out;
+  out << std::quoted(text, '"', '"');
+  return out.str();
+}
+
+std::string column_name(std::string name) {
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+}  // namespace
+
+std::string breakdown_text(const BreakdownResult& breakdown) {
+  std::string text = classes_text(breakdown);
+  for (const BreakdownFactor& factor : breakdown.factors) text += "\n" + factor_text(factor);
+  return text;
+}
+
+void refuse_predictions_file(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".csv") {
+    throw Error({.where = "--predictions",
+                 .what = printable(path) + " has another ending than .csv",
+                 .expected = "a CSV file",
+                 .advice = "pandas.read_csv(FILE).to_parquet(...) makes Parquet of it"});
+  }
+  refuse_existing(path, "a file", "--predictions");
+}
+
+void write_predictions(const std::string& path, const training::EvaluationResult& result,
+                       const training::LoadedRun& run, const Dataset& dataset,
+                       const std::string& split_name) {
+  const Split split = run.stored.config.split_of(*run.task, dataset, split_name);
+  const std::vector<std::string> names = run.task->label_names(dataset);
+  const auto name_of = [&](int64_t label) {
+    return names.empty() ? std::to_string(label) : names.at(static_cast<size_t>(label));
+  };
+  const auto properties = run.task->example_properties(dataset, split_name);
+  const int64_t num_towers = run.task->shape().num_towers;
+  std::string csv = "index,length,label,prediction";
+  for (int64_t c = 0; c < run.task->shape().num_classes; ++c) {
+    csv += "," + quoted("probability_" + name_of(c));
+  }
+  for (const auto& property : properties) csv += "," + quoted(column_name(property.name));
+  csv += "\n";
+  for (size_t i = 0; i < result.predictions.size(); ++i) {
+    const auto example = static_cast<int64_t>(i);
+    int64_t length = 0;
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      length += split.sequence_length(example, tower);
+    }
+    csv += std::to_string(i) + "," + std::to_string(length) + "," +
+           quoted(name_of(split.label(example))) + "," +
+           quoted(name_of(result.predictions[i].label));
+    for (const float probability : result.probabilities.at(i)) csv += "," + digits(probability);
+    for (const auto& property : properties) csv += "," + quoted(property.values.at(i));
+    csv += "\n";
+  }
+  write_file_atomically(path, csv);
+}
+
+}  // namespace lra::cli

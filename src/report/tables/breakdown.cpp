@@ -1,0 +1,126 @@
+#include "report/tables/breakdown.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+constexpr size_t kMostClasses = 20;  // of a chart or a row: more are told by macro F1
+
+BreakdownPoint point_of(int64_t correct, int64_t examples) {
+  if (examples == 0) return {};
+  const double accuracy = 100 * static_cast<double>(correct) / static_cast<double>(examples);
+  return {accuracy, binomial_half_width95(accuracy, examples), examples};
+}
+
+BreakdownFactor classes_as_factor(const BreakdownResult& breakdown) {
+  BreakdownFactor factor{.name = "class", .groups = {}};
+  if (breakdown.classes.size() > kMostClasses) return factor;
+  for (const BreakdownClass& c : breakdown.classes) {
+    factor.groups.push_back({c.name, c.num_examples, c.num_correct});
+  }
+  return factor;
+}
+
+std::vector<std::string> names_of(const BreakdownFactor& factor) {
+  std::vector<std::string> names;
+  for (const BreakdownGroup& group : factor.groups) names.push_back(group.name);
+  return names;
+}
+
+// The model, and what tells its analyses of one set of examples apart.
+std::string label_of(const std::vector<const AnalysisRecord*>& all, const AnalysisRecord& record) {
+  std::set<std::string> presets;
+  std::set<uint64_t> seeds;
+  for (const AnalysisRecord* other : all) {
+    if (other->model_title != record.model_title || other->task != record.task) continue;
+    presets.insert(other->preset);
+    seeds.insert(other->seed);
+  }
+  return record.model_title + (presets.size() > 1 ? ", " + record.preset : "") +
+         (seeds.size() > 1 ? ", seed " + std::to_string(record.seed) : "");
+}
+
+std::string share_text(std::optional<double> share) { return share ? fixed(100 * *share, 1) : "-"; }
+
+}  // namespace
+
+std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses) {
+  const auto records = analyses_of(analyses, "breakdown");
+  std::vector<BreakdownGrid> grids;
+  for (const AnalysisRecord* record : records) {
+    std::vector<BreakdownFactor> factors = record->breakdown->factors;
+    factors.insert(factors.begin(), classes_as_factor(*record->breakdown));
+    for (const BreakdownFactor& factor : factors) {
+      if (factor.groups.empty()) continue;
+      const std::string title =
+          shown_task(*record) + ", " + record->split + ": accuracy by " + factor.name;
+      const std::vector<std::string> names = names_of(factor);
+      auto grid = std::ranges::find_if(grids, [&](const BreakdownGrid& known) {
+        return known.title == title && known.groups == names;
+      });
+      if (grid == grids.end()) {
+        grids.push_back({title, names, {}});
+        grid = grids.end() - 1;
+      }
+      auto& [label, points] =
+          grid->models.emplace_back(label_of(records, *record), std::vector<BreakdownPoint>());
+      for (const BreakdownGroup& group : factor.groups) {
+        points.push_back(point_of(group.num_correct, group.num_examples));
+      }
+    }
+  }
+  return grids;
+}
+
+Table breakdown_table(const BreakdownGrid& grid) {
+  Table table{.title = grid.title,
+              .caption = "Percent, ± the 95 % interval over the examples of the group.",
+              .header = {"Model"},
+              .rows = {}};
+  table.header.insert(table.header.end(), grid.groups.begin(), grid.groups.end());
+  for (const auto& [model, points] : grid.models) {
+    std::vector<TableCell> cells = {{model}};
+    for (const BreakdownPoint& point : points) {
+      cells.push_back({point.num_examples
+                           ? fixed(point.accuracy, 1) + " ± " + fixed(point.half_width, 1)
+                           : "-"});
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table class_table(const std::vector<Analysis>& analyses) {
+  Table table{.title = "Recall and precision",
+              .caption =
+                  "Macro F1: the mean over the classes. AUC: the area under the ROC curve, of "
+                  "two classes. Of each class the recall and the precision, percent.",
+              .header = {"Task", "Model", "Split", "Macro F1", "AUC", "Recall / precision"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2,
+              .num_right = 1};
+  const auto records = analyses_of(analyses, "breakdown");
+  for (const AnalysisRecord* record : records) {
+    const BreakdownResult& breakdown = *record->breakdown;
+    std::string classes;
+    for (const BreakdownClass& c : breakdown.classes) {
+      classes += (classes.empty() ? "" : ", ") + c.name + " " + share_text(c.recall()) + " / " +
+                 share_text(c.precision());
+    }
+    table.rows.push_back({{shown_task(*record)},
+                          {label_of(records, *record)},
+                          {record->split},
+                          {fixed(breakdown.macro_f1, 4)},
+                          {breakdown.auc ? fixed(*breakdown.auc, 4) : "-"},
+                          {breakdown.classes.size() > kMostClasses ? "-" : classes}});
+  }
+  return table;
+}
+
+}  // namespace lra::report

@@ -1,0 +1,184 @@
+#include "report/tables/comparisons.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text_format.h"
+#include "report/tables/run_facts.h"
+
+namespace lra::report {
+namespace {
+
+constexpr int kFewestSeeds = 3;  // for a test over seeds: two differences tell nothing
+constexpr double kLevel = 0.05;
+
+using SeededRuns = std::map<uint64_t, const RunRecord*>;
+
+SeededRuns runs_of(const ReportInput& input, const Leaderboard& board, const Cell& cell) {
+  SeededRuns runs;
+  for (const size_t place : cell.runs) {
+    const RunRecord& run = input.records[board.first_record + place];
+    if (has_figure(run)) runs.emplace(run.seed, &run);
+  }
+  return runs;
+}
+
+// Which test examples the run predicted right; nothing if it did not keep them.
+const BreakdownResult* kept_examples(const ReportInput& input, const RunRecord& run) {
+  for (const Analysis& analysis : input.analyses) {
+    const AnalysisRecord& record = analysis.record;
+    if (record.breakdown && record.split == "test" && record.fingerprint == run.fingerprint &&
+        record.seed == run.seed && record.data_hash == run.data_hash &&
+        record.step == run.test->step && record.num_examples == run.test->num_examples) {
+      return &*record.breakdown;
+    }
+  }
+  return nullptr;
+}
+
+void test_over_examples(const ReportInput& input, const RunRecord& a, const RunRecord& b,
+                        PairedTest& comparison) {
+  const BreakdownResult* first = kept_examples(input, a);
+  const BreakdownResult* second = kept_examples(input, b);
+  if (!first || !second || a.data_hash != b.data_hash) return;
+  const std::vector<bool> ours = first->correct_bits(), theirs = second->correct_bits();
+  if (ours.size() != theirs.size()) return;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    comparison.only_first += ours[i] && !theirs[i];
+    comparison.only_second += theirs[i] && !ours[i];
+  }
+  comparison.p_over_examples = mcnemar_p(comparison.only_first, comparison.only_second);
+}
+
+void test_over_seeds(const std::vector<double>& differences, PairedTest& comparison) {
+  const Summary summary = summarize(differences);
+  comparison.difference = summary.mean;
+  if (summary.count < kFewestSeeds || *summary.deviation < 1e-9) return;
+  comparison.interval = summary.half_width95;
+  const double error = *summary.deviation / std::sqrt(summary.count);
+  comparison.p_over_seeds = t_test_p(summary.mean / error, summary.count - 1);
+}
+
+PairedTest compared(const ReportInput& input, const Leaderboard& board, size_t column,
+                    const Row& first, const Row& second) {
+  const Cell &ours = first.cells[column], &theirs = second.cells[column];
+  PairedTest comparison{.board = &board, .column = column, .first = &first, .second = &second};
+  const SeededRuns a = runs_of(input, board, ours), b = runs_of(input, board, theirs);
+  std::vector<double> differences;
+  for (const auto& [seed, run] : a) {
+    const auto other = b.find(seed);
+    if (other == b.end()) continue;
+    if (differences.empty()) test_over_examples(input, *run, *other->second, comparison);
+    differences.push_back(100 * (run->test->accuracy - other->second->test->accuracy));
+  }
+  comparison.num_seeds = static_cast<int>(differences.size());
+  if (differences.empty()) differences = {ours.accuracy.mean - theirs.accuracy.mean};
+  test_over_seeds(differences, comparison);
+  return comparison;
+}
+
+void adjust(std::vector<PairedTest>& comparisons) {
+  std::vector<double> p_values;
+  for (const PairedTest& c : comparisons) {
+    if (c.p()) p_values.push_back(*c.p());
+  }
+  const std::vector<double> adjusted = holm_adjusted(p_values);
+  auto next = adjusted.begin();
+  for (PairedTest& c : comparisons) {
+    if (c.p()) c.p_adjusted = *next++;
+  }
+}
+
+std::string p_text(std::optional<double> p) {
+  if (!p) return "-";
+  return *p < 0.001 ? "< 0.001" : fixed(*p, 3);
+}
+
+std::string test_text(const PairedTest& c) {
+  if (c.p_over_seeds) return "paired t, " + std::to_string(c.num_seeds) + " seeds";
+  if (!c.p_over_examples) return "-";
+  return "McNemar, " + thousands(c.only_first) + " : " + thousands(c.only_second);
+}
+
+bool is_named(const Row& row, const std::string& name) {
+  return row.model == name || row.title == name;
+}
+
+void compare_column(const ReportInput& input, const Leaderboard& board, size_t column,
+                    std::vector<PairedTest>& all) {
+  for (const Row& first : board.rows) {
+    const bool is_first = input.compare.empty()
+                              ? rank_in_column(board, first, column) == Emphasis::kBest
+                              : is_named(first, input.compare);
+    if (!is_first) continue;
+    const auto begin = static_cast<std::ptrdiff_t>(all.size());
+    for (const Row& second : board.rows) {
+      if (&second == &first || second.is_self_pretrained != first.is_self_pretrained) continue;
+      if (!are_ranked(first.cells[column], second.cells[column])) continue;
+      all.push_back(compared(input, board, column, first, second));
+    }
+    std::stable_sort(all.begin() + begin, all.end(), [](const auto& a, const auto& b) {
+      return std::abs(a.difference) < std::abs(b.difference);
+    });
+  }
+}
+
+std::vector<TableCell> line_of(const PairedTest& c) {
+  const std::string verdict = c.verdict();
+  const bool is_shown = verdict == "better" || verdict == "worse";
+  return {{c.board->columns[c.column].title},
+          {row_label(*c.board, *c.first, c.first->cells[c.column].settings)},
+          {row_label(*c.board, *c.second, c.second->cells[c.column].settings)},
+          {signed_text(c.difference) + (c.interval ? " ± " + fixed(*c.interval, 2) : "")},
+          {test_text(c)},
+          {p_text(c.p())},
+          {p_text(c.p_adjusted)},
+          {verdict, is_shown ? Emphasis::kPlain : Emphasis::kQuiet}};
+}
+
+}  // namespace
+
+std::string PairedTest::verdict() const {
+  if (!p_adjusted) return "not tested";
+  if (*p_adjusted >= kLevel || difference == 0) return "no difference shown";
+  return difference > 0 ? "better" : "worse";
+}
+
+std::vector<PairedTest> compare_models(const ReportInput& input) {
+  std::vector<PairedTest> all;
+  for (const Leaderboard* board : {&input.board, &input.own}) {
+    for (size_t column = 0; column < board->columns.size(); ++column) {
+      compare_column(input, *board, column, all);
+    }
+  }
+  adjust(all);
+  return all;
+}
+
+Table comparisons_table(const ReportInput& input) {
+  Table table{
+      .title = "Comparisons",
+      .caption =
+          "Of the best model of each task and setting, or the one that --compare names, with every "
+          "other one of equal settings and budget. Difference: in points, mean over the seeds that "
+          "both have, ± the 95 % interval of that mean. Paired t: the test over at least three "
+          "common seeds. McNemar: the exact test on the test examples, of the runs of one seed; "
+          "the counts are the examples that only the first and only the second predicted right. "
+          "Adjusted: Holm's correction for all tests of this table. Better or worse: adjusted p "
+          "below 0.05.",
+      .header = {"Task", "Model", "Compared with", "Difference", "Test", "p", "p adjusted",
+                 "The model is"},
+      .rows = {},
+      .num_left = 3,
+      .num_keys = 2,
+      .is_list = true,
+      .num_right = 1};
+  const std::vector<PairedTest> all = compare_models(input);
+  if (std::ranges::any_of(all, [](const PairedTest& c) { return c.p().has_value(); })) {
+    for (const PairedTest& c : all) table.rows.push_back(line_of(c));
+  }
+  return table;
+}
+
+}  // namespace lra::report

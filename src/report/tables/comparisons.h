@@ -1,0 +1,44 @@
+// Paired tests: is a model really better than another one?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/formats/formats.h"
+#include "report/tables/tables.h"
+
+namespace lra::report {
+
+// Two models whose figures are ranked together (are_ranked()) on one task. Differences are the
+// first minus the second, in points.
+struct PairedTest {
+  const Leaderboard* board = nullptr;
+  size_t column = 0;
+  const Row* first = nullptr;
+  const Row* second = nullptr;
+  int num_seeds = 0;      // that both were run with
+  double difference = 0;  // mean over these seeds; without any, of the two means
+  // Half-width of the 95 % interval of the mean difference over the seeds, and the p-value of the
+  // paired t-test: from three seeds on whose differences are not all equal.
+  std::optional<double> interval = {}, p_over_seeds = {};
+  // Exact McNemar test on the test examples of the runs of the least common seed, if both runs have
+  // kept which examples they predicted right (AnalysisRecord::breakdown).
+  std::optional<double> p_over_examples = {};
+  int64_t only_first = 0, only_second = 0;  // examples that only one of them predicted right
+  std::optional<double> p_adjusted = {};    // Holm, over all comparisons that were tested
+
+  // Over seeds where there are enough of them, else over examples.
+  std::optional<double> p() const { return p_over_seeds ? p_over_seeds : p_over_examples; }
+  // "better", "worse", "no difference shown" (p_adjusted of 0.05 and above) or "not tested".
+  std::string verdict() const;
+};
+
+// The model that ReportInput::compare names, or without it the best of each task and setting, with
+// every other one that is ranked with it; the closest first.
+std::vector<PairedTest> compare_models(const ReportInput& input);
+
+// A row for each of them; without rows if nothing was tested.
+Table comparisons_table(const ReportInput& input);
+
+}  // namespace lra::report

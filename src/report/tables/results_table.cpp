@@ -1,0 +1,173 @@
+#include "report/tables/results_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "report/tables/paper_tables.h"
+
+namespace lra::report {
+namespace {
+
+using Cells = std::vector<TableCell>;
+
+// "to 3" where tasks differ is not for a paper: the most counts.
+template <typename Value>
+auto most_of(const Row& row, const Value& value) {
+  decltype(value(row.cells[0])) most{};
+  for (const Cell& cell : row.cells) most = std::max(most, value(cell));
+  return most;
+}
+
+// A column of any kind.
+struct ResultColumn {
+  std::string name, title;
+  TableCell (*cell)(const Leaderboard& board, const Row& row);
+};
+
+const ResultColumn kOtherColumns[] = {
+    {"average", "Average",
+     [](const Leaderboard& board, const Row& row) {
+       const auto average = row.scored.ours ? &Row::scored : &Row::present;
+       return TableCell{accuracy_text((row.*average).ours), rank_of_average(board, row, average)};
+     }},
+    {"parameters", "Parameters",
+     [](const Leaderboard&, const Row& row) {
+       return TableCell{size_text(most_of(row, [](const Cell& c) { return c.num_parameters; }))};
+     }},
+    {"time", "Training time",
+     [](const Leaderboard&, const Row& row) {
+       return TableCell{time_text(most_of(row, [](const Cell& c) { return c.train_seconds; }))};
+     }},
+    {"memory", "Peak memory",
+     [](const Leaderboard&, const Row& row) {
+       const auto peak = most_of(row, [](const Cell& c) { return c.speed.peak_memory_bytes; });
+       return TableCell{peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"};
+     }},
+    {"seeds", "Seeds", [](const Leaderboard&, const Row& row) {
+       return TableCell{
+           std::to_string(most_of(row, [](const Cell& c) { return c.accuracy.count; }))};
+     }}};
+
+const ResultColumn* other_column(const std::string& name) {
+  const auto found = std::ranges::find(kOtherColumns, name, &ResultColumn::name);
+  return found == std::end(kOtherColumns) ? nullptr : found;
+}
+
+size_t place_of(const Leaderboard& board, const std::string& name) {
+  const auto found = std::ranges::find(board.columns, name, &TaskColumn::task);
+  if (found != board.columns.end()) return static_cast<size_t>(found - board.columns.begin());
+  std::vector<std::string> known;
+  for (const TaskColumn& column : board.columns) known.push_back(column.task);
+  for (const ResultColumn& column : kOtherColumns) known.push_back(column.name);
+  throw Error({.where = "--columns",
+               .what = "no column " + in_quotes(name, 100),
+               .expected = "some of " + quoted_list(known, 20)});
+}
+
+std::vector<std::string> usual_columns(const Leaderboard& board) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const auto has_figure = [&](const Row& row) {
+      return row.cells[i].shown_accuracy().has_value();
+    };
+    if (std::ranges::any_of(board.rows, has_figure)) names.push_back(board.columns[i].task);
+  }
+  const auto has_average = [](const Row& row) { return row.scored.ours || row.present.ours; };
+  if (names.size() > 1 && std::ranges::any_of(board.rows, has_average)) names.push_back("average");
+  return names;
+}
+
+// The numbers of seeds of all figures.
+std::set<int> seeds_of(const Leaderboard& board) {
+  std::set<int> counts;
+  for (const Row& row : board.rows) {
+    for (const Cell& cell : row.cells) counts.insert(cell.accuracy.count);
+  }
+  counts.erase(0);
+  return counts;
+}
+
+TableCell figure_cell(const Leaderboard& board, const Row& row, size_t column, bool says_seeds) {
+  const Cell& cell = row.cells[column];
+  if (!cell.accuracy.count) return {"-"};
+  std::string text = cell.fail ? "FAIL" : fixed(cell.accuracy.mean, 2);
+  if (cell.accuracy.deviation && !cell.fail) text += " ± " + fixed(*cell.accuracy.deviation, 2);
+  const std::string n = says_seeds ? "n=" + std::to_string(cell.accuracy.count) : "";
+  const std::string remark = joined({n, lost_text(cell)});
+  if (!remark.empty()) text += " (" + remark + ")";
+  return {text, rank_in_column(board, row, column), cell.marks};
+}
+
+std::string caption_of(const std::set<int>& seeds) {
+  const std::string figure = "Test accuracy in percent";
+  if (seeds.empty() || *seeds.rbegin() == 1) return figure + ", one seed.";
+  return figure + ", mean ± standard deviation over " +
+         (seeds.size() == 1 ? std::to_string(*seeds.begin()) : "n") + " seeds.";
+}
+
+// A row without our runs: `figure(column)` for tasks, `average`, and "-" elsewhere.
+template <typename Figure>
+Cells plain_row(const Leaderboard& board, const std::vector<std::string>& columns,
+                const std::string& name, const std::string& average, const Figure& figure) {
+  Cells cells = {{name}};
+  for (const std::string& column : columns) {
+    cells.push_back({column == "average"    ? average
+                     : other_column(column) ? "-"
+                                            : accuracy_text(figure(place_of(board, column)))});
+  }
+  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
+  return cells;
+}
+
+void add_paper_rows(const Leaderboard& board, const std::vector<std::string>& columns,
+                    Table& table) {
+  for (const PaperModel& model : paper_models()) {
+    table.rows.push_back(
+        plain_row(board, columns, std::string(model.label) + " (Tay et al. 2021)",
+                  fixed(paper_average(model, PaperVersion::kV1), 2), [&](size_t place) {
+                    const auto task = board.columns[place].paper;
+                    return task ? paper_accuracy(model, *task, PaperVersion::kV1) : std::nullopt;
+                  }));
+  }
+}
+
+}  // namespace
+
+Table results_table(const Leaderboard& board, const ResultsChoice& choice) {
+  const std::vector<std::string> columns =
+      choice.columns.empty() ? usual_columns(board) : choice.columns;
+  const std::set<int> seeds = seeds_of(board);
+  Table table{.title = "Results",
+              .caption = joined({caption_of(seeds), marks_legend(board)}, " "),
+              .header = {"Model"},
+              .rows = {}};
+  for (const std::string& name : columns) {
+    const ResultColumn* other = other_column(name);
+    table.header.push_back(other ? other->title : board.columns[place_of(board, name)].title);
+  }
+  for (const Row& row : board.rows) {
+    const auto has_figure = [](const Cell& cell) { return cell.accuracy.count > 0; };
+    if (std::ranges::none_of(row.cells, has_figure)) continue;
+    Cells cells = {{row_label(board, row)}};
+    for (const std::string& name : columns) {
+      const ResultColumn* other = other_column(name);
+      cells.push_back(other ? other->cell(board, row)
+                            : figure_cell(board, row, place_of(board, name), seeds.size() > 1));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  if (choice.with_baselines) {
+    for (const BaselineRow& baseline : board.baselines) {
+      table.rows.push_back(plain_row(board, columns, "trivial: " + baseline.name,
+                                     accuracy_text(baseline.scored),
+                                     [&](size_t place) { return baseline.accuracy[place]; }));
+    }
+  }
+  if (choice.with_paper) add_paper_rows(board, columns, table);
+  return table;
+}
+
+}  // namespace lra::report

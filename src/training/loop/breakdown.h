@@ -1,0 +1,20 @@
+// Where a model fails: its accuracy by class, by length and by what the task knows of an example.
+#pragma once
+
+#include <string>
+
+#include "records/analysis_record.h"
+#include "tasks/task.h"
+#include "training/loop/evaluate.h"
+#include "training/run/run_config.h"
+
+namespace lra::training {
+
+// `result` is of all examples of `split`, with predictions. Lengths are those of the stored
+// sequences, before they are cut, of both documents together. Numbers with more than ten values are
+// joined into at most eight ranges of about as many examples.
+BreakdownResult breakdown_of(const EvaluationResult& result, const RunConfig& config,
+                             const tasks::Task& task, const Dataset& dataset,
+                             const std::string& split);
+
+}  // namespace lra::training
