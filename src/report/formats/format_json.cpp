@@ -3,6 +3,7 @@
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
 #include "report/tables/claims.h"
+#include "report/tables/comparisons.h"
 #include "report/tables/task_averages.h"
 #include "report/tables/trade_off.h"
 
@@ -142,6 +143,23 @@ Json claim_json(const JudgedClaim& judged) {
           {"paper_tables", judgement_json(judged.paper)}};
 }
 
+Json comparison_json(const PairedTest& test) {
+  return {{"task", test.board->columns[test.column].task},
+          {"model", test.first->model},
+          {"compared_with", test.second->model},
+          {"settings", test.first->cells[test.column].settings},
+          {"compared_settings", test.second->cells[test.column].settings},
+          {"seeds", test.num_seeds},
+          {"difference", json_number(test.difference)},
+          {"half_width95", optional_number(test.interval)},
+          {"p_over_seeds", optional_number(test.p_over_seeds)},
+          {"p_over_examples", optional_number(test.p_over_examples)},
+          {"only_first", test.only_first},
+          {"only_second", test.only_second},
+          {"p_adjusted", optional_number(test.p_adjusted)},
+          {"verdict", test.verdict()}};
+}
+
 Json trade_off_json(const TradeOff& trade_off) {
   Json points = list_of(trade_off.points, [](const TradeOffPoint& point) {
     return Json{{"model", point.title},
@@ -183,6 +201,7 @@ std::string format_json(const ReportInput& input) {
   json["task_averages"] = list_of(
       task_averages(board), [&](const TaskAverage& row) { return task_average_json(board, row); });
   json["measurements"] = list_of(board.speeds, speed_json);
+  json["comparisons"] = list_of(compare_models(input), comparison_json);
   json["claims"] = list_of(judge_claims(input), claim_json);
   json["figure3"] = {{"ours", trade_off_json(our_trade_off(input))},
                      {"paper", trade_off_json(paper_trade_off())}};

@@ -56,6 +56,11 @@ std::string example_caption(const AnalysisRecord& record, const RolloutExample& 
          std::to_string(example.prediction);
 }
 
+// False for a page of own data alone, which lacks nothing of the paper's.
+bool has_benchmark(const ReportInput& input) {
+  return !input.board.rows.empty() || !input.grids.empty();
+}
+
 std::string figure2(const std::vector<Analysis>& analyses) {
   const Table table = span_table(analyses);
   if (table.rows.empty()) return "";
@@ -106,7 +111,7 @@ std::string trade_off_chart(const TradeOff& trade_off, bool of_memory) {
 std::string figure3(const ReportInput& input) {
   std::string text;
   for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
-    if (trade_off.points.empty()) continue;
+    if (trade_off.points.empty() || !has_benchmark(input)) continue;
     std::vector<std::string> charts = {trade_off_chart(trade_off, false),
                                        trade_off_chart(trade_off, true)};
     std::erase(charts, "");
@@ -152,7 +157,9 @@ std::string figure5(const std::vector<Analysis>& analyses) {
 
 // A list that names what is not among the records, and the commands that make it: pairs of what is
 // missing, if it is, and a command.
-std::string missing_html(std::initializer_list<std::tuple<bool, const char*, const char*>> wanted) {
+std::string missing_html(const ReportInput& input,
+                         std::initializer_list<std::tuple<bool, const char*, const char*>> wanted) {
+  if (!has_benchmark(input)) return "";
   std::string items;
   for (const auto& [found, what, command] : wanted) {
     if (!found)
@@ -171,6 +178,7 @@ std::string figures_html(const ReportInput& input) {
   return figure2(input.analyses) + figure3(input) + figure4(input.analyses) +
          figure5(input.analyses) +
          missing_html(
+             input,
              {{has_analysis(input, "span"), "Figure 2: no span analysis", "lra analyze span"},
               {has_analysis(input, "embeddings"), "Figure 4: no embeddings analysis",
                "lra analyze embeddings"},
@@ -199,12 +207,13 @@ std::string missing_tables_html(const ReportInput& input) {
   const auto is_measured = [&](const char* mode) {
     return !efficiency_tables(input, mode).empty();
   };
-  return missing_html({{is_measured("train"), "Table 2: no measurements", "lra bench --mode train"},
-                       {is_measured("infer"), "Table 4: no measurements", "lra bench --mode infer"},
-                       {has_analysis(input, "generalization"),
-                        "Table 3: no generalization analysis", "lra analyze generalization"},
-                       {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
-                        "lra analyze convergence"}});
+  return missing_html(
+      input, {{is_measured("train"), "Table 2: no measurements", "lra bench --mode train"},
+              {is_measured("infer"), "Table 4: no measurements", "lra bench --mode infer"},
+              {has_analysis(input, "generalization"), "Table 3: no generalization analysis",
+               "lra analyze generalization"},
+              {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
+               "lra analyze convergence"}});
 }
 
 }  // namespace lra::report

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text_format.h"
+#include "report/tables/breakdown.h"
 #include "report/tables/comparisons.h"
 #include "report/tables/literature.h"
 #include "report/tables/tables.h"
@@ -366,6 +367,10 @@ std::vector<Table> all_tables(const ReportInput& input) {
                           rollout_table, controls_table}) {
     tables.push_back(make(input.analyses));
   }
+  for (const BreakdownGrid& grid : breakdown_grids(input.analyses)) {
+    tables.push_back(breakdown_table(grid));
+  }
+  tables.push_back(class_table(input.analyses));
   if (input.show_literature) tables.push_back(literature_table(input.literature));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
