@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/config_lines.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 
@@ -103,14 +104,13 @@ void write_toml(const ConfigTable& table, const std::string& prefix, std::string
   }
 }
 
-void write_canonical(const ConfigTable& table, const std::string& prefix,
-                     std::vector<std::string>& lines) {
+void add_texts(const ConfigTable& table, const std::string& prefix,
+               std::map<std::string, std::string>& texts) {
   for (const auto& [key, value] : table) {
-    const std::string name = prefix.empty() ? key : prefix + "." + key;
     if (const ConfigTable* inner = value.as_table()) {
-      write_canonical(*inner, name, lines);
+      add_texts(*inner, prefix + key + ".", texts);
     } else {
-      lines.push_back(name + "=" + value_text(value));
+      texts.emplace(prefix + key, value_text(value));
     }
   }
 }
@@ -180,13 +180,18 @@ void merge(ConfigTable& base, const ConfigTable& over) {
   }
 }
 
+std::map<std::string, std::string> setting_texts(const ConfigTable& table) {
+  std::map<std::string, std::string> texts;
+  add_texts(table, "", texts);
+  return texts;
+}
+
+// Whole lines are sorted, '=' with them: fingerprints are hashes of this text.
 std::string canonical_text(const ConfigTable& table) {
   std::vector<std::string> lines;
-  write_canonical(table, "", lines);
+  for (const auto& [name, value] : setting_texts(table)) lines.push_back(name + "=" + value + "\n");
   std::sort(lines.begin(), lines.end());
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
+  return std::accumulate(lines.begin(), lines.end(), std::string());
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {

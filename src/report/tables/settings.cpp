@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <sstream>
 #include <vector>
+
+#include "base/config_lines.h"
 
 namespace lra::report {
 namespace {
@@ -57,9 +58,8 @@ std::string hash_line(const std::string& what, const std::string& hash) {
 
 SettingLines setting_lines(ConfigTable table) {
   erase_seeds(table);
-  std::istringstream text(canonical_text(table));
   SettingLines lines;
-  for (std::string line; std::getline(text, line);) lines.insert(line);
+  for (const auto& [name, value] : setting_texts(table)) lines.insert(name + "=" + value);
   return lines;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
+#include "base/config_lines.h"
 #include "base/error.h"
 #include "base/text_format.h"
 #include "models/classifier.h"
@@ -68,16 +68,13 @@ bool is_without_effect(const RunConfig& run, const std::string& key) {
 }  // namespace
 
 std::map<std::string, std::string> scored_settings(const RunConfig& run) {
-  std::map<std::string, std::string> settings;
-  std::istringstream lines(canonical_text(run.to_table()));
-  for (std::string line; std::getline(lines, line);) {
-    const size_t equals = line.find('=');
-    const std::string key = line.substr(0, line.find_last_not_of(" =", equals) + 1);
-    if (key.starts_with("run.")) continue;
-    if (std::ranges::find(kFreeSettings, key) != std::end(kFreeSettings)) continue;
-    if (is_without_effect(run, key)) continue;
-    settings[key] = line.substr(line.find_first_not_of(" =", equals));
-  }
+  std::map<std::string, std::string> settings = setting_texts(run.to_table());
+  std::erase_if(settings, [&](const auto& setting) {
+    const std::string& key = setting.first;
+    return key.starts_with("run.") ||
+           std::ranges::find(kFreeSettings, key) != std::end(kFreeSettings) ||
+           is_without_effect(run, key);
+  });
   return settings;
 }
 

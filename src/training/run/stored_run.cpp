@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
+#include "base/config_lines.h"
 #include "base/quoted.h"
 #include "io/toml.h"
 #include "records/check_record.h"
@@ -96,13 +96,11 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
   refuse_two_lengths(run.config.train.steps, changed.config.train);
-  // Both have the same keys in the same order, one line each: "steps=200".
-  std::istringstream before(canonical_text(write_config(run.config.train))),
-      now(canonical_text(write_config(changed.config.train)));
-  for (std::string was, is; std::getline(before, was) && std::getline(now, is);) {
-    if (is == was) continue;
-    changed.change += (changed.change.empty() ? "train." : ", train.") + is + " instead of " +
-                      was.substr(was.find('=') + 1);
+  const auto before = setting_texts(write_config(run.config.train));
+  for (const auto& [key, value] : setting_texts(write_config(changed.config.train))) {
+    if (value == before.at(key)) continue;
+    changed.change += (changed.change.empty() ? "train." : ", train.") + key + "=" + value +
+                      " instead of " + before.at(key);
   }
   if (!changed.change.empty()) {
     changed.config.trained_on = std::to_string(run.record.steps) + " " + run.record.config_hash;
