@@ -287,28 +287,51 @@ std::string bar_chart(const std::string& description, const std::string& y_title
 
 namespace {
 
-std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
-                      const std::vector<std::string>& groups) {
+std::string panel_line_svg(const std::vector<ChartPanelPoint>& points, const Scale& x,
+                           const Scale& y, bool is_ordered) {
   std::string svg, line;
-  for (const double tick : {y.ticks.front(), y.ticks.back()}) {
-    svg += line_svg("grid", x.begin, y(tick), x.end, y(tick)) +
-           text_svg(x.begin - 6, y(tick) + 4, "end", y.text(tick));
-  }
-  for (const ChartPanelPoint& p : panel.points) {
+  for (const ChartPanelPoint& p : points) {
     const double at = x(p.place), high = std::min(y.ticks.back(), p.value + p.half_width),
                  low = std::max(y.low(), p.value - p.half_width);
     line += number(at) + "," + number(y(p.value)) + " ";
     svg += "<g>" +
-           title_svg(p.group + ": " + fixed(p.value, 1) + " ± " + fixed(p.half_width, 1) + " %, " +
+           title_svg(p.name + ": " + fixed(p.value, 1) + " ± " + fixed(p.half_width, 1) + " %, " +
                      counted(p.num_examples, "example")) +
            line_svg("interval", at, y(low), at, y(high)) + "<circle class=\"c0\" cx=\"" +
            number(at) + "\" cy=\"" + number(y(p.value)) + "\" r=\"3\"/></g>\n";
   }
-  svg += "<polyline class=\"curve c0\" points=\"" + line + "\"/>";
-  if (!groups.empty()) {
-    svg += text_svg(x.begin, y.begin + 20, "start", shortened(groups.front())) +
-           text_svg(x.end, y.begin + 20, "end", shortened(groups.back()));
+  if (!is_ordered) return svg;
+  return svg + "<polyline class=\"curve c0\" points=\"" + line + "\"/>\n";
+}
+
+// All names of the groups where they fit, else the first and the last.
+std::string panel_names_svg(const Scale& x, double at, const std::vector<std::string>& groups) {
+  constexpr double kWideLetter = 9.5;
+  const double apart = x(1) - x(0);
+  const bool all_fit = std::ranges::all_of(groups, [&](const std::string& name) {
+    return kWideLetter * (display_width(name) + 1) < apart;
+  });
+  std::string svg;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const bool is_first = i == 0, is_last = i + 1 == groups.size();
+    if (!all_fit && !is_first && !is_last) continue;
+    svg += text_svg(x(static_cast<double>(i)), at,
+                    all_fit    ? "middle"
+                    : is_first ? "start"
+                               : "end",
+                    shortened(groups[i]));
   }
+  return svg;
+}
+
+std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
+                      const std::vector<std::string>& groups, bool is_ordered) {
+  std::string svg = panel_names_svg(x, y.begin + 20, groups);
+  for (const double tick : {y.ticks.front(), y.ticks.back()}) {
+    svg += line_svg("grid", x.begin, y(tick), x.end, y(tick)) +
+           text_svg(x.begin - 14, y(tick) + 4, "end", y.text(tick));
+  }
+  for (const auto& line : panel.lines) svg += panel_line_svg(line, x, y, is_ordered);
   return "<figure><figcaption>" + html(panel.name) +
          "</figcaption><svg class=\"chart panel\" viewBox=\"0 0 260 150\" role=\"img\" "
          "aria-label=\"" +
@@ -318,19 +341,21 @@ std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
 }  // namespace
 
 std::string panel_charts(const std::vector<ChartPanel>& panels,
-                         const std::vector<std::string>& groups) {
+                         const std::vector<std::string>& groups, bool is_ordered) {
   Range values;
   for (const ChartPanel& panel : panels) {
-    for (const ChartPanelPoint& p : panel.points) {
-      values.take(std::max(0.0, p.value - p.half_width));
-      values.take(std::min(100.0, p.value + p.half_width));
+    for (const auto& line : panel.lines) {
+      for (const ChartPanelPoint& p : line) {
+        values.take(std::max(0.0, p.value - p.half_width));
+        values.take(std::min(100.0, p.value + p.half_width));
+      }
     }
   }
   if (values.high < values.low) return "";
   const double last = std::max(1.0, static_cast<double>(groups.size()) - 1);
-  const Scale x{{0, last}, 40, 250}, y = values.scale(124, 10, 1);
+  const Scale x{{0, last}, 54, 240}, y = values.scale(124, 10, 1);
   std::string text = "<div class=\"panels\">\n";
-  for (const ChartPanel& panel : panels) text += panel_svg(panel, x, y, groups);
+  for (const ChartPanel& panel : panels) text += panel_svg(panel, x, y, groups, is_ordered);
   return text + "</div>\n";
 }
 

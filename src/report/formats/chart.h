@@ -45,17 +45,18 @@ std::string bar_chart(const std::string& description, const std::string& y_title
                       const std::vector<std::string>& legend, const std::vector<ChartBars>& groups);
 
 struct ChartPanelPoint {
-  std::string group;  // and its place on the axis
+  std::string name;  // of what it is the value, and its place on the axis
   double place = 0, value = 0, half_width = 0;
   int64_t num_examples = 0;
 };
 struct ChartPanel {
   std::string name;
-  std::vector<ChartPanelPoint> points;
+  std::vector<std::vector<ChartPanelPoint>> lines;
 };
-// Small multiples: a panel for each, with the same axes, percents against groups.
+// Small multiples: a panel for each, with the same axes, percents against groups, whose points are
+// joined by lines if they are ordered.
 std::string panel_charts(const std::vector<ChartPanel>& panels,
-                         const std::vector<std::string>& groups);
+                         const std::vector<std::string>& groups, bool is_ordered);
 
 struct LegendEntry {
   std::string name;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTextLetter = 8, kRowHeight = 24, kSpace = 24,
               kBorder = 16;                             // pixels, of text of 14 pixels
-constexpr int kCaptionLetter = 7, kCaptionHeight = 17;  // of the caption
+constexpr int kCaptionLetter = 6, kCaptionHeight = 17;  // of the caption
 
 std::string shown(const TableCell& cell) { return cell.text + signs_of(cell.marks); }
 

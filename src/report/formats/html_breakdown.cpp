@@ -12,25 +12,33 @@ namespace {
 
 constexpr size_t kMostPanels = 12;  // of a figure: its table has all models
 
-std::string figure_html(const BreakdownGrid& grid) {
+// A panel for each model, in which its seeds are lines.
+std::vector<ChartPanel> panels_of(const BreakdownGrid& grid) {
   std::vector<ChartPanel> panels;
-  for (const auto& [model, points] : grid.models) {
-    if (panels.size() == kMostPanels) break;
-    ChartPanel& panel = panels.emplace_back(ChartPanel{model, {}});
+  for (const auto& [model, label, points] : grid.runs) {
+    auto panel = std::ranges::find(panels, model, &ChartPanel::name);
+    if (panel == panels.end()) panel = panels.insert(panel, ChartPanel{model, {}});
+    auto& line = panel->lines.emplace_back();
     for (size_t i = 0; i < points.size(); ++i) {
       if (points[i].num_examples == 0) continue;
-      panel.points.push_back({grid.groups[i], static_cast<double>(i), points[i].accuracy,
-                              points[i].half_width, points[i].num_examples});
+      line.push_back({label + ", " + grid.groups[i], static_cast<double>(i), points[i].accuracy,
+                      points[i].half_width, points[i].num_examples});
     }
   }
-  const size_t left_out = grid.models.size() - panels.size();
-  return chart_figure(
-      grid.title,
-      "Percent, with 95 % intervals over the examples of each group." +
-          (left_out > 0 ? " The first " + std::to_string(kMostPanels) + " of " +
-                              std::to_string(grid.models.size()) + " models; the table has all."
-                        : ""),
-      {panel_charts(panels, grid.groups)}, bare_table_html(breakdown_table(grid)));
+  return panels;
+}
+
+std::string figure_html(const BreakdownGrid& grid) {
+  std::vector<ChartPanel> panels = panels_of(grid);
+  std::string caption =
+      "Percent, with 95 % intervals over the examples of each group; runs of one model together.";
+  if (panels.size() > kMostPanels) {
+    caption += " The first " + std::to_string(kMostPanels) + " of " +
+               std::to_string(panels.size()) + " models; the table has all.";
+    panels.resize(kMostPanels);
+  }
+  return chart_figure(grid.title, caption, {panel_charts(panels, grid.groups, grid.is_ordered)},
+                      bare_table_html(breakdown_table(grid)));
 }
 
 }  // namespace

@@ -32,8 +32,12 @@ std::vector<std::string> names_of(const BreakdownFactor& factor) {
   return names;
 }
 
+struct RunName {
+  std::string model, label;
+};
+
 // The model, and what tells its analyses of one set of examples apart.
-std::string label_of(const std::vector<const AnalysisRecord*>& all, const AnalysisRecord& record) {
+RunName name_of(const std::vector<const AnalysisRecord*>& all, const AnalysisRecord& record) {
   std::set<std::string> presets;
   std::set<uint64_t> seeds;
   for (const AnalysisRecord* other : all) {
@@ -41,8 +45,8 @@ std::string label_of(const std::vector<const AnalysisRecord*>& all, const Analys
     presets.insert(other->preset);
     seeds.insert(other->seed);
   }
-  return record.model_title + (presets.size() > 1 ? ", " + record.preset : "") +
-         (seeds.size() > 1 ? ", seed " + std::to_string(record.seed) : "");
+  const std::string model = record.model_title + (presets.size() > 1 ? ", " + record.preset : "");
+  return {model, model + (seeds.size() > 1 ? ", seed " + std::to_string(record.seed) : "")};
 }
 
 std::string share_text(std::optional<double> share) { return share ? fixed(100 * *share, 1) : "-"; }
@@ -64,13 +68,17 @@ std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses
         return known.title == title && known.groups == names;
       });
       if (grid == grids.end()) {
-        grids.push_back({title, names, {}});
+        const bool is_ordered =
+            factor.name != "class" && std::ranges::all_of(names, [](const std::string& name) {
+              return !name.empty() && name[0] >= '0' && name[0] <= '9';
+            });
+        grids.push_back({title, names, is_ordered, {}});
         grid = grids.end() - 1;
       }
-      auto& [label, points] =
-          grid->models.emplace_back(label_of(records, *record), std::vector<BreakdownPoint>());
+      const auto [model, label] = name_of(records, *record);
+      BreakdownGrid::Run& run = grid->runs.emplace_back(BreakdownGrid::Run{model, label, {}});
       for (const BreakdownGroup& group : factor.groups) {
-        points.push_back(point_of(group.num_correct, group.num_examples));
+        run.points.push_back(point_of(group.num_correct, group.num_examples));
       }
     }
   }
@@ -83,8 +91,8 @@ Table breakdown_table(const BreakdownGrid& grid) {
               .header = {"Model"},
               .rows = {}};
   table.header.insert(table.header.end(), grid.groups.begin(), grid.groups.end());
-  for (const auto& [model, points] : grid.models) {
-    std::vector<TableCell> cells = {{model}};
+  for (const auto& [model, label, points] : grid.runs) {
+    std::vector<TableCell> cells = {{label}};
     for (const BreakdownPoint& point : points) {
       cells.push_back({point.num_examples
                            ? fixed(point.accuracy, 1) + " ± " + fixed(point.half_width, 1)
@@ -104,17 +112,18 @@ Table class_table(const std::vector<Analysis>& analyses) {
               .rows = {},
               .num_left = 3,
               .num_keys = 2,
+              .is_list = true,
               .num_right = 1};
   const auto records = analyses_of(analyses, "breakdown");
   for (const AnalysisRecord* record : records) {
     const BreakdownResult& breakdown = *record->breakdown;
     std::string classes;
     for (const BreakdownClass& c : breakdown.classes) {
-      classes += (classes.empty() ? "" : ", ") + c.name + " " + share_text(c.recall()) + " / " +
+      classes += (classes.empty() ? "" : "; ") + c.name + ": " + share_text(c.recall()) + " / " +
                  share_text(c.precision());
     }
     table.rows.push_back({{shown_task(*record)},
-                          {label_of(records, *record)},
+                          {name_of(records, *record).label},
                           {record->split},
                           {fixed(breakdown.macro_f1, 4)},
                           {breakdown.auc ? fixed(*breakdown.auc, 4) : "-"},

@@ -19,7 +19,12 @@ struct BreakdownPoint {
 struct BreakdownGrid {
   std::string title;                // "ListOps, test: accuracy by depth"
   std::vector<std::string> groups;  // names of the values, in their order
-  std::vector<std::pair<std::string, std::vector<BreakdownPoint>>> models;
+  bool is_ordered = false;          // numbers
+  struct Run {
+    std::string model, label;  // label: with the seed, if several runs of the model are here
+    std::vector<BreakdownPoint> points;
+  };
+  std::vector<Run> runs;
 };
 
 // Each task and property, the classes (whose accuracy is the recall) first.

@@ -36,9 +36,12 @@ TEST(Breakdown, ModelsOfOneSetOfExamplesShareAGrid) {
   EXPECT_EQ(grids[0].title, "ListOps, test: accuracy by class");
   EXPECT_EQ(grids[1].title, "ListOps, test: accuracy by depth");
   EXPECT_THAT(grids[1].groups, ElementsAre("1", "2"));
-  ASSERT_EQ(grids[1].models.size(), 3u);
-  EXPECT_EQ(grids[1].models[1].first, "a, seed 1");
-  EXPECT_EQ(grids[1].models[2].first, "b");
+  EXPECT_FALSE(grids[0].is_ordered);
+  EXPECT_TRUE(grids[1].is_ordered);
+  ASSERT_EQ(grids[1].runs.size(), 3u);
+  EXPECT_EQ(grids[1].runs[1].label, "a, seed 1");
+  EXPECT_EQ(grids[1].runs[1].model, "a");
+  EXPECT_EQ(grids[1].runs[2].label, "b");
   const Table table = breakdown_table(grids[1]);
   EXPECT_EQ(table.rows[0][2].text, "25.0 ± " + fixed(binomial_half_width95(25, 4), 1));
 }
@@ -47,13 +50,13 @@ TEST(Breakdown, RecallAndPrecisionAreOfTheirOwnWhole) {
   const Table table = class_table({breakdown_of("a", 0)});
   EXPECT_EQ(table.rows[0][3].text, "0.6190");
   EXPECT_EQ(table.rows[0][4].text, "0.7500");
-  EXPECT_EQ(table.rows[0][5].text, "no 75.0 / 60.0, yes 50.0 / 66.7");
+  EXPECT_EQ(table.rows[0][5].text, "no: 75.0 / 60.0; yes: 50.0 / 66.7");
 }
 
 TEST(Breakdown, ThePageHasAPanelForEachModel) {
   const std::string page = render({finished_run("listops", "a", 50)}, Format::kHtml,
                                   {.analyses = {breakdown_of("a", 0), breakdown_of("b", 0)}});
-  EXPECT_THAT(page, HasSubstr("<title>2: 25.0 ± "));
+  EXPECT_THAT(page, HasSubstr("<title>a, 2: 25.0 ± "));
   EXPECT_THAT(page, HasSubstr("Where models fail"));
 }
 

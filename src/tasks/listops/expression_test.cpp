@@ -36,6 +36,12 @@ TEST(ListOpsExpression, OperatorsHaveTheirPublishedMeaning) {
   EXPECT_EQ(value_of("7"), 7);
 }
 
+TEST(ListOpsExpression, DepthCountsTheOperatorsAroundTheInnermostDigit) {
+  EXPECT_EQ(listops_depth(parse("7")), 0);
+  EXPECT_EQ(listops_depth(parse("[MAX 1 2 ]")), 1);
+  EXPECT_EQ(listops_depth(parse("[MAX [MIN 1 2 ] [MIN 1 [SM 3 4 ] ] ]")), 3);
+}
+
 TEST(ListOpsExpression, EvenMediansAreCutDown) {
   EXPECT_EQ(value_of("[MED 1 2 ]"), 1);
   EXPECT_EQ(value_of("[MED 9 0 4 5 ]"), 4);

@@ -98,6 +98,12 @@ TEST_F(Pathfinder, OfTwoCopiesInTheArchiveTheInnerOneIsTaken) {
               HasSubstr("x/lra_release/lra_release/pathfinder128"));
 }
 
+TEST_F(Pathfinder, EveryImageHasTheContourLengthOfItsSet) {
+  const auto found = task_->example_properties(Dataset::open(root_.path("made")), "test");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].values, ::testing::ElementsAre("14", "14", "14"));
+}
+
 TEST_F(Pathfinder, WithoutASplitsFileTheFrozenSplitIsDrawn) {
   fs::remove(file("splits.txt"));
   ASSERT_EQ(import_error(), "");

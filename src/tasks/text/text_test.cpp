@@ -57,6 +57,22 @@ TEST(Text, ReadsRawBytesInTheDocumentedOrder) {
             "test/pos/0_9.txt\n");
 }
 
+TEST(Text, TheTestSplitHasItsRatings) {
+  const TestFolder root;
+  const std::string base = root.path("aclImdb/");
+  for (const char* name : {"train/pos/0_7.txt", "train/neg/0_1.txt", "test/neg/0_2.txt",
+                           "test/neg/1_4.txt", "test/pos/0_9.txt"}) {
+    write_text(base + name, name);
+  }
+  import(root.path("."), root.path("data"));
+  const Dataset dataset = Dataset::open(root.path("data"));
+  const auto found = text_task()->example_properties(dataset, "test");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "rating");
+  EXPECT_THAT(found[0].values, ::testing::ElementsAre("2", "4", "9"));
+  EXPECT_TRUE(text_task()->example_properties(dataset, "train").empty());
+}
+
 TEST(Text, FolderArchiveAndExportGiveTheSameData) {
   const TestFolder root;
   write_small_imdb(root.path("."), 12);
