@@ -47,9 +47,10 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const details of closed) details.open = false;
 });
-// A run's details are opened by what links to them.
+// A run's details are opened by what links to them, and so is a section that is folded as a whole.
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = found?.querySelector(":scope > h2 + details") ?? found;
   if (target instanceof HTMLDetailsElement) {
     target.open = true;
     target.scrollIntoView({ block: "start" });
@@ -59,7 +60,7 @@ function openTarget() {
 addEventListener("hashchange", openTarget);
 openTarget();
 // The same link again changes no hash.
-for (const link of document.querySelectorAll("a[href^='#run-']")) {
+for (const link of document.querySelectorAll("a[href^='#run-'], nav a")) {
   link.addEventListener("click", () => setTimeout(openTarget));
 }
 const tools = document.querySelector(".tools");

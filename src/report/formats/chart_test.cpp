@@ -46,6 +46,25 @@ TEST(Chart, CirclesOfOnePlaceAndNoAreaAreDrawn) {
   EXPECT_THAT(svg, HasSubstr("r=\"3.0\""));
 }
 
+TEST(Chart, TicksOfEqualValuesAreApart) {
+  const std::string svg = circle_chart("", "x", "y", {{"a", "", {5e6, 70}}, {"b", "", {5e6, 70}}});
+  EXPECT_THAT(svg, HasSubstr(">5.00M<"));
+  EXPECT_THAT(svg, HasSubstr(">5.04M<"));
+  EXPECT_THAT(svg, Not(HasSubstr("4999")));
+  const std::string thousands = line_chart("", {{"a", {{2500, 1}, {12500, 2}}}});
+  EXPECT_THAT(thousands, HasSubstr(">5K<"));
+  EXPECT_THAT(thousands, HasSubstr(">0<"));
+}
+
+TEST(Chart, NoCircleIsCutOff) {
+  const std::string svg = circle_chart("", "x", "y", {{"a", "", {1, 1}, 5}, {"b", "", {2, 2}, 5}});
+  for (size_t at = svg.find("cx=\""); at != svg.npos; at = svg.find("cx=\"", at + 1)) {
+    const double x = std::stod(svg.substr(at + 4));
+    EXPECT_GE(x, 62 + 21);
+    EXPECT_LE(x, 540 - 21);
+  }
+}
+
 TEST(Chart, NamesStandApart) {
   const std::string svg =
       circle_chart("", "x", "y", {{"first", "", {1, 2}}, {"second", "", {1, 2}}});

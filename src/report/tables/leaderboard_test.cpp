@@ -395,6 +395,20 @@ TEST(Leaderboard, WithoutAveragesModelsThatBeatTrivialClassifiersComeFirst) {
   EXPECT_EQ(board.rows[0].model, "b");
 }
 
+TEST(Leaderboard, WithoutAveragesPointsAboveTheTrivialBaselinesDecide) {
+  // Chance is 50 on Text and 10 on Image: 15 points, 5 + 20, and 0 + 30.
+  const Leaderboard board = build_leaderboard(
+      {finished_run("text", "a", 65), finished_run("text", "b", 55), finished_run("image", "b", 30),
+       finished_run("text", "c", 40), finished_run("image", "c", 40)});
+  EXPECT_EQ(board.rows[0].model, "b") << "its tasks have an average";
+  const Leaderboard other =
+      build_leaderboard({finished_run("text", "a", 65), finished_run("image", "b", 30),
+                         finished_run("listops", "c", 90)});
+  EXPECT_EQ(other.rows[0].model, "c");
+  EXPECT_EQ(other.rows[1].model, "b");
+  EXPECT_EQ(other.rows[2].model, "a");
+}
+
 TEST(Leaderboard, SaysWhenWeightsWereChosenOnTheTestSet) {
   RunRecord run = finished_run("text", "transformer", 64);
   run.validation = "test";

@@ -111,6 +111,16 @@ TEST(ComparisonTables, Table5SaysWhatWasNeverReached) {
   EXPECT_EQ(table.rows[0][6].text, "875");
 }
 
+TEST(ComparisonTables, Table5StartsAboveChance) {
+  AnalysisRecord record = analysis("convergence", "text", "linformer");
+  record.convergence = ConvergenceResult{175, {{0.30, 350, 12.5}, {0.35, 350, 12.5}}, {}, 700};
+  EXPECT_TRUE(convergence_table({{record, {}}}).rows.empty());
+  record.convergence->thresholds.push_back({0.6, 700, 25.0});
+  const Table table = convergence_table({{record, {}}});
+  EXPECT_EQ(table.header[3], "to 60 %");
+  EXPECT_EQ(table.rows[0][3].text, "700 (0:25)");
+}
+
 TEST(ComparisonTables, ASpanStandsBesideTheUniformOne) {
   AnalysisRecord record = analysis("span", "pathfinder", "transformer");
   record.span = SpanResult{};

@@ -97,6 +97,13 @@ async function opensProvenance(page) {
   await page.waitForFunction((id) => document.querySelector(id).open, await link.getAttribute("href"));
 }
 
+async function opensPublishedResults(page) {
+  assert.equal(await visible(page, "#published tbody tr"), 0);
+  await page.locator("nav").getByText("Published results").click();
+  await page.waitForFunction(() => document.querySelector("#published details").open);
+  assert.ok(await visible(page, "#published tbody tr") > 50);
+}
+
 const background = (page) => page.$eval("body", (body) => getComputedStyle(body).backgroundColor);
 
 // Least contrast of text on what lies behind it, WCAG 2: 4.5 is wanted.
@@ -296,6 +303,7 @@ try {
   await withPage("a column sorts down and up, by keyboard and mouse", "fixed.html", desktop, sorts);
   await withPage("the filter leaves what was asked for", "fixed.html", desktop, filters);
   await withPage("a figure leads to its run", "fixed.html", desktop, opensProvenance);
+  await withPage("published results are one click away", "fixed.html", desktop, opensPublishedResults);
   await withPage("light and dark, readable both", "fixed.html", desktop, switchesTheme);
   await withPage("all charts and pictures are there", "fixed.html", desktop, drawsCharts);
   await withPage("a stretch of a curve opens", "fixed.html", desktop, looksIntoCurves);
