@@ -42,7 +42,7 @@ BUDGETS = {
     "kernels ops": 21600,
     "layers mixers models": 5550,
     "training": 7450,
-    "analysis python": 2300,
+    "analysis python": 2360,
     "report": 8700,
     "cli": 7200,
 }

@@ -2,7 +2,7 @@
 
     lra.data      prepared data as NumPy arrays and batches; needs no torch
     lra.nn        the program's sequence layers as torch modules
-    lra.arena     trains your own layer with the program's trainer
+    lra.arena     trains your own layer with the program's trainer, loads trained models
     lra.mixer     gives your layer a short name
     lra.results   records of runs as a table; lra.report writes the leaderboard,
                   lra.literature returns published results
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from . import arena as arena, data as data, nn as nn
     from ._program import Error as Error
     from ._records import literature as literature, report as report, results as results
-    from .arena import mixer as mixer
+    from ._source import mixer as mixer
 
 __all__ = ["Error", "arena", "data", "literature", "mixer", "nn", "report", "results"]
 
-_HOMES = {"Error": "_program", "mixer": "arena"} | dict.fromkeys(("literature", "report", "results"), "_records")
+_HOMES = {"Error": "_program", "mixer": "_source"} | dict.fromkeys(("literature", "report", "results"), "_records")
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return importlib.import_module("importlib.metadata").version("lra")
+        return importlib.import_module("._program", __name__).version()
     if name not in __all__:
         raise AttributeError(f"module 'lra' has no attribute {name!r}")
     home = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
@@ -36,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

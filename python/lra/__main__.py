@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from . import _program
 
@@ -17,8 +18,10 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     import torch
 
-    from . import _bridge
+    from . import _bridge, _code
 
+    for word in sys.argv[1:]:  # runs, whose folders may keep the source of their layers
+        sys.path += _code.source_folders(Path(word))
     _bridge.register()
     if "--json" in sys.argv:  # what a model prints is not part of the program's result
         sys.stdout = sys.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import sys
@@ -11,6 +12,8 @@ from types import ModuleType
 from typing import Any
 
 _INSTALLED = {"site-packages", "dist-packages"}  # their versions are in the record
+SOURCE = "source"  # in the folder of a run or a sweep
+CELL = "cell_"  # begins the names of modules that are made of a notebook's cells
 _OWN = __name__.partition(".")[0]
 
 
@@ -32,6 +35,23 @@ def code_hash(made_by: Callable[..., Any]) -> str:
         name = file.relative_to(path.parent).as_posix()
         total.update(f"{name}\0{len(content)}\0".encode() + content)
     return total.hexdigest()
+
+
+def source_folders(folder: Path) -> list[str]:
+    """Of a run, or of the sweep around it: the modules of layers that a notebook defined."""
+    places = (folder.absolute(), *folder.absolute().parents[:2])
+    return [str(place / SOURCE) for place in places if any(place.glob(f"{SOURCE}/{CELL}*.py"))]
+
+
+@contextlib.contextmanager
+def importing(folder: Path) -> Iterator[None]:
+    """Classes can be imported from the source that is kept with a run."""
+    before = sys.path.copy()
+    sys.path += source_folders(folder)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
 
 def origins(module: ModuleType) -> Iterator[str]:

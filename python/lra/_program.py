@@ -8,8 +8,13 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
+
+from ._words import in_python
+
+T = TypeVar("T")
 
 _PACKAGE = Path(__file__).parent
 # A folder with a program that was built separately, such as build/ of a checkout.
@@ -68,10 +73,20 @@ def environment() -> dict[str, str]:
     return variables
 
 
-def accept_words(accept: str | Sequence[str]) -> list[str]:
-    """The option --accept for names of checks; nothing for none."""
-    names = accept if isinstance(accept, str) else ",".join(accept)
-    return ["--accept", names] if names else []
+def raised(call: Callable[..., T], *arguments: Any) -> T:
+    """What the call of the library returns. Raises its errors as Error."""
+    try:
+        return call(*arguments)
+    except Error:
+        raise
+    except RuntimeError as error:
+        raise Error(in_python(str(error).splitlines()[0])) from None
+
+
+def python_path(first: str | None = None) -> str:
+    """PYTHONPATH of a process that imports this package and classes beside the script that runs."""
+    folders = [first, sys.path[0], str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]
+    return os.pathsep.join(folder for folder in folders if folder)
 
 
 def run(
@@ -83,7 +98,7 @@ def run(
     """
     ended = subprocess.run(
         [str(folder() / "lra"), *words],
-        env={**environment(), **(variables or {})},
+        env={**environment(), "PYTHONPATH": python_path(), **(variables or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,8 +107,16 @@ def run(
     if ended.returncode not in good:
         said = ended.stderr.strip() or ended.stdout.strip()  # checks say there what they found
         lines = said.splitlines() or [f"lra {' '.join(words)}"]
-        raise Error(lines[-1].removeprefix("lra: "), ended.returncode)
+        raise Error(in_python(lines[-1]), ended.returncode)
     return ended.stdout
+
+
+def version() -> str:
+    """Of the package, or of the program that a checkout built."""
+    try:
+        return importlib.metadata.version("lra")
+    except importlib.metadata.PackageNotFoundError:
+        return run(["--version"]).strip()
 
 
 @functools.cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _program
+from . import _program, _words
 
 _COLUMNS = (
     "task", "model", "model_title", "preset", "seed", "status", "division", "division_reason",
@@ -34,32 +34,39 @@ def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield path.parent, record
 
 
-def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
+def results(root: str | os.PathLike[str] = "runs", *, settings: bool = False) -> list[dict[str, Any]]:
     """Returns one row for each training run below `root`, in the order of their folders.
 
     Accuracies are 0..1, or None before they are known and for runs of the division "pretraining",
     which predict masked inputs; `python` is True for a Python class; `suspect` is what the checks of
     the data found and nobody accepted, which marks a figure with † in the report, `accepted` names
-    the checks whose warnings were. For a pandas table, use pandas.DataFrame(lra.results("runs")). A
-    record that fails `lra report --check` is left out, with a warning; others warn of runs that are
-    there twice (equal fingerprint and seed) and of data of one name with several hashes.
+    the checks whose warnings were. With `settings` each is a column too: "train.learning_rate". For
+    a pandas table, use pandas.DataFrame(lra.results("runs")). A record that fails `lra report
+    --check` is left out, with a warning; others warn of runs that are there twice (equal fingerprint
+    and seed) and of data of one name with several hashes.
     """
-    rows: list[dict[str, Any]] = []
-    for folder, record in _records(Path(root)):
-        row: dict[str, Any] = {"folder": str(folder)}
-        row.update((column, record[column]) for column in _COLUMNS)
-        has_labels = record["division"] != "pretraining"
-        for split in ("train", "val", "test"):
-            evaluation = (record.get(split) if has_labels else None) or {}
-            row[f"{split}_accuracy"] = evaluation.get("accuracy")
-        row["python"] = "python" in record
-        row["warnings"] = record.get("warnings", [])
-        row["suspect"] = [f"{check['check']}: {check['text']}" for check in record.get("data_checks", ())
-                          if check["level"] == "warning" and not check["accepted"]]
-        row["accepted"] = [check["check"] for check in record.get("data_checks", ()) if check["accepted"]]
-        rows.append(row)
+    rows = [row_of(folder, record, settings=settings) for folder, record in _records(Path(root))]
     _warn_of_unlike(rows)
     return rows
+
+
+def row_of(folder: Path, record: dict[str, Any], *, settings: bool = False) -> dict[str, Any]:
+    """The row of one run in results()."""
+    row: dict[str, Any] = {"folder": str(folder)}
+    row.update((column, record[column]) for column in _COLUMNS)
+    has_labels = record["division"] != "pretraining"
+    for split in ("train", "val", "test"):
+        evaluation = (record.get(split) if has_labels else None) or {}
+        row[f"{split}_accuracy"] = evaluation.get("accuracy")
+    row["python"] = "python" in record
+    row["warnings"] = record.get("warnings", [])
+    row["suspect"] = [f"{check['check']}: {check['text']}" for check in record.get("data_checks", ())
+                      if check["level"] == "warning" and not check["accepted"]]
+    row["accepted"] = [check["check"] for check in record.get("data_checks", ()) if check["accepted"]]
+    if settings:
+        tables = {name: table for name, table in record["config"].items() if name != "run"}
+        row.update(_words.flat(tables))
+    return row
 
 
 def _warn_of_unlike(rows: list[dict[str, Any]]) -> None:
@@ -91,10 +98,13 @@ def literature() -> list[dict[str, Any]]:
 
 
 class Report:
-    """A leaderboard page in the file `path`; a notebook displays it inline."""
+    """A leaderboard page in the file `path`; a notebook displays it inline, print() as a table."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, folders: Sequence[str]) -> None:
+        self.path, self.folders = path, list(folders)
+
+    def __str__(self) -> str:
+        return _program.run(["report", *self.folders, "--format", "summary"])
 
     def __repr__(self) -> str:
         return f"<lra.Report {self.path}>"
@@ -108,6 +118,6 @@ def report(
     *folders: str | os.PathLike[str], out: str | os.PathLike[str] = "report.html"
 ) -> Report:
     """Writes the leaderboard of all records below the folders as one HTML page. Raises Error."""
-    words = ["report", *(str(folder) for folder in folders or ("runs",)), "--format", "html"]
-    _program.run([*words, "--out", str(out), "--quiet"])
-    return Report(Path(out))
+    names = [str(folder) for folder in folders or ("runs",)]
+    _program.run(["report", *names, "--format", "html", "--out", str(out), "--quiet"])
+    return Report(Path(out), names)

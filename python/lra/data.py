@@ -15,18 +15,18 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _program, _random
+from . import _program, _random, _words
+from ._order import Order
 from ._program import Error
 
 _MAGIC = b"LRASHARD"
 _HEADER_BYTES = 64
 _TRIM_MULTIPLE = 32
-_ORDER_BLOCK = 1 << 13  # places of an epoch whose examples are computed at a time
 _LISTOPS = ["?", "[MIN", "[MAX", "[MED", "[SM", "]", *"0123456789", "?", "[FIRST", "[LAST"]
 
 
@@ -223,13 +223,42 @@ class Split:
         views, labels = self._sequences(np.array([example % len(self)]))
         return views, int(labels[0])
 
-    def __getitem__(self, example: int) -> Example:
-        views, label = self._one(example)
+    @overload
+    def __getitem__(self, example: int) -> Example: ...
+    @overload
+    def __getitem__(self, example: slice | Sequence[int] | NDArray[Any]) -> Split: ...
+    def __getitem__(self, example: Any) -> Any:
+        """An example, or a split of some: split[10:20], split[[3, 1, 4]], split[labels == 2]."""
+        if not isinstance(example, (int, np.integer)):
+            return self._selected(example)
+        views, label = self._one(int(example))
         dtype: Any = np.float32 if self.task.channels else np.int64
         towers = tuple(
             view[: self.max_length].astype(dtype) + dtype(self._offset) for view in views
         )
         return Example(towers[0] if len(towers) == 1 else towers, label)
+
+    def _selected(self, places: Any) -> Split:
+        own = np.arange(len(self)) if self._indices is None else self._indices
+        chosen = own[places if isinstance(places, slice) else np.asarray(places)]
+        return _reopen(self.folder, self.name, self.max_length, self._stored, chosen)
+
+    def cut_to(self, length: int) -> Split:
+        """The same examples, cut to another `max_length`."""
+        return _reopen(self.folder, self.name, length, self._stored, self._indices)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The label of each example, int64 [N]."""
+        stored = np.concatenate([shard.labels for shard in self._shards]).astype(np.int64)
+        return stored if self._indices is None else stored[self._indices]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each example as stored, of its first tower: int64 [N]; longer ones are cut."""
+        ends = [shard.offsets.astype(np.int64) for shard in self._shards]
+        stored = np.concatenate([end[1:] - end[:-1] for end in ends])[:: self.task.towers]
+        return stored if self._indices is None else stored[self._indices]
 
     def __iter__(self) -> Iterator[Example]:
         return (self[i] for i in range(len(self)))
@@ -241,7 +270,7 @@ class Split:
         `max_length`.
         """
         views, labels = self._sequences(np.asarray(examples, dtype=np.int64))
-        return self._padded(views, labels, self._offset, trim)
+        return padded(views, labels, self.task, self.max_length, self._offset, trim=trim)
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """collate_fn of a torch.utils.data.DataLoader: tensors, padded to the longest example."""
@@ -249,36 +278,7 @@ class Split:
         for tokens, _ in examples:
             views.extend(tokens if isinstance(tokens, tuple) else (tokens,))
         labels = np.array([example.label for example in examples], dtype=np.int64)
-        batch = self._padded(views, labels, 0, trim=True)
-        return as_tensors(batch)
-
-    def _padded(
-        self, views: list[NDArray[Any]], labels: NDArray[np.int64], offset: int, trim: bool
-    ) -> Batch:
-        counts = [min(len(view), self.max_length) for view in views]
-        lengths, length = np.array(counts, dtype=np.int64), self.max_length
-        if trim and self.task.padded:
-            longest = max([1, *counts])
-            length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
-        shape: tuple[int, ...] = (len(views), length)
-        mask = np.ones(shape, dtype=bool)
-        if min(counts, default=length) < length:
-            np.less(np.arange(length, dtype=np.int32), lengths[:, None].astype(np.int32), out=mask)
-        if self.task.channels:
-            shape += (self.task.channels,)
-        tokens = np.empty(shape, dtype=np.float32 if self.task.channels else np.int64)
-        for row, view, count in zip(tokens, views, counts):
-            row[:count] = view[:count]
-            if offset:
-                row[:count] += offset
-            row[count:] = 0
-        if self.task.towers > 1:
-            pairs = (labels.size, self.task.towers)
-            return Batch(
-                tokens.reshape(*pairs, *shape[1:]), labels, lengths.reshape(pairs),
-                mask.reshape(*pairs, length),
-            )
-        return Batch(tokens, labels, lengths, mask)
+        return as_tensors(padded(views, labels, self.task, self.max_length, trim=True))
 
     def order(self, batch_size: int, **settings: Any) -> Order:
         """Returns the trainer's order of this split: see Order."""
@@ -319,59 +319,50 @@ class Split:
         return texts[0] if len(texts) == 1 else texts
 
 
+def padded(
+    views: Sequence[NDArray[Any]], labels: NDArray[np.int64], task: Task, length: int,
+    offset: int = 0, *, trim: bool,
+) -> Batch:
+    """Stored sequences, those of an example in a row, as a batch of the trainer.
+
+    They are cut to `length`; `offset` is added to tokens. `trim` as of Split.batch.
+    """
+    counts = [min(len(view), length) for view in views]
+    lengths = np.array(counts, dtype=np.int64)
+    if trim and task.padded:
+        longest = max([1, *counts])
+        length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
+    shape: tuple[int, ...] = (len(views), length)
+    mask = np.ones(shape, dtype=bool)
+    if min(counts, default=length) < length:
+        np.less(np.arange(length, dtype=np.int32), lengths[:, None].astype(np.int32), out=mask)
+    if task.channels:
+        shape += (task.channels,)
+    tokens = np.empty(shape, dtype=np.float32 if task.channels else np.int64)
+    for row, view, count in zip(tokens, views, counts):
+        row[:count] = view[:count]
+        if offset:
+            row[:count] += offset
+        row[count:] = 0
+    if task.towers > 1:
+        pairs = (labels.size, task.towers)
+        return Batch(
+            tokens.reshape(*pairs, *shape[1:]), labels, lengths.reshape(pairs),
+            mask.reshape(*pairs, length),
+        )
+    return Batch(tokens, labels, lengths, mask)
+
+
+def listops_ids(expression: str) -> NDArray[np.int64]:
+    """Token ids of an expression as decode() writes it: "[MAX 2 [MIN 3 4 ] ]". Raises Error."""
+    words = expression.replace("]", " ] ").split()
+    if unknown := [word for word in words if word == "?" or word not in _LISTOPS]:
+        raise Error(f"{unknown[0]!r} is not a word of ListOps; expected [MAX 2 [MIN 3 4 ] ]")
+    return np.array([_LISTOPS.index(word) for word in words], dtype=np.int64)
+
+
 def _reopen(folder: Path, name: str, length: int, stored: str, indices: Any) -> Split:
     return Split(folder, name, length=length, stored=stored, indices=indices)
-
-
-class Order:
-    """Indices of the examples of each step of a run of the program: src/data/batch_order.h.
-
-    Iterating gives an int64 array for each step: a batch_sampler of a DataLoader, whose workers and
-    restarts do not change it. Rank r of n takes its share of every batch. Without `steps` it is
-    endless.
-    """
-
-    def __init__(
-        self, num_examples: int, batch_size: int, *, seed: int = 0, first_step: int = 0,
-        steps: int | None = None, rank: int = 0, ranks: int = 1,
-    ) -> None:
-        if num_examples < 1 or not 1 <= ranks <= batch_size or not 0 <= rank < ranks:
-            raise ValueError("expected examples, and 0 <= rank < ranks <= batch_size")
-        self.num_examples, self.batch_size, self.seed = num_examples, batch_size, seed
-        self.first_step, self.steps, self.rank, self.ranks = first_step, steps, rank, ranks
-        self._kept: tuple[tuple[int, int], NDArray[np.int64]] = (-1, 0), np.empty(0, np.int64)
-
-    def step(self, step: int) -> NDArray[np.int64]:
-        """The examples of one step, of this rank."""
-        begin, end = (self.batch_size * r // self.ranks for r in (self.rank, self.rank + 1))
-        first, last = step * self.batch_size + begin, step * self.batch_size + end
-        pieces = []
-        while first < last:
-            epoch, place = divmod(first, self.num_examples)
-            block = self._block(epoch, place // _ORDER_BLOCK)
-            pieces.append(block[place % _ORDER_BLOCK :][: last - first])
-            first += pieces[-1].size
-        return np.concatenate(pieces)
-
-    def _block(self, epoch: int, number: int) -> NDArray[np.int64]:
-        """The examples at _ORDER_BLOCK places of an epoch, fewer at its end; the last is kept."""
-        if self._kept[0] != (epoch, number):
-            end = min(self.num_examples, (number + 1) * _ORDER_BLOCK)
-            key = _random.derive_key(self.seed, _random.SHUFFLE, epoch & 0xFFFFFFFF, epoch >> 32)
-            places = np.arange(number * _ORDER_BLOCK, end, dtype=np.int64)
-            self._kept = (epoch, number), _random.permute(self.num_examples, key, places)
-        return self._kept[1]
-
-    def __iter__(self) -> Iterator[NDArray[np.int64]]:
-        step = self.first_step
-        while self.steps is None or step < self.first_step + self.steps:
-            yield self.step(step)
-            step += 1
-
-    def __len__(self) -> int:
-        if self.steps is None:
-            raise TypeError("an order without steps is endless")
-        return self.steps
 
 
 def as_tensors(batch: Batch) -> Batch:
@@ -435,7 +426,7 @@ def import_files(
     words = ["data", "import", task, *(str(source) for source in several), "--out", str(out)]
     for setting in settings:
         words += ["--set", setting]
-    words += _program.accept_words(accept)
+    words += _words.accept_words(accept)
     _warn_of(json.loads(_program.run([*words, "--quiet", "--json"])), out)
     return Path(out)
 
@@ -511,3 +502,13 @@ def _heldout(num_train: int, split: str, seed: int) -> NDArray[np.int64]:
     order = _random.permute(num_train, key, np.arange(num_train))
     held = num_train // 10
     return np.sort(order[:held] if split == "val" else order[held:])
+
+
+__all__ = [
+    "TASKS", "Arrays", "Batch", "Error", "Example", "Order", "Split", "Task", "as_tensors", "check",
+    "data_root", "export", "fetch", "import_files", "listops_ids", "load", "make", "prepare",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

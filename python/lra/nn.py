@@ -11,7 +11,9 @@ names in a run's checkpoint.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,34 @@ import torch
 from . import _program
 
 
+def place_tensors(
+    module: torch.nn.Module, parameters: Mapping[str, Any], buffers: Mapping[str, Any]
+) -> None:
+    """Registers tensors of the program below `module` by their dotted names, without a copy."""
+    for name, tensor in parameters.items():
+        tensor._is_param = True  # what makes it an instance of torch.nn.Parameter
+        _place(module, name).register_parameter(name.rpartition(".")[2], tensor)
+    for name, tensor in buffers.items():
+        _place(module, name).register_buffer(name.rpartition(".")[2], tensor)
+
+
+def _place(root: torch.nn.Module, name: str) -> torch.nn.Module:
+    """The submodule that holds the tensor `name`, created if missing."""
+    module = root
+    for part in name.split(".")[:-1]:
+        if part not in module._modules:
+            module.add_module(part, torch.nn.Module())
+        module = module.get_submodule(part)
+    return module
+
+
 class Mixer(torch.nn.Module):
     """A sequence layer of the program.
 
     `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
     float32; use `.to(torch.float64)` for gradcheck. Parameters in a group have the attribute
-    `_optim` = {"name", "lr", "weight_decay"}. Raises RuntimeError for a bad setting.
+    `_optim` = {"name", "lr", "weight_decay"}. Raises lra.Error for a bad setting.
 
     torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
     does not work, because the layer computes with its own parameters.
@@ -48,17 +71,14 @@ class Mixer(torch.nn.Module):
             dim=dim, heads=heads, head_dim=head_dim, max_length=max_length, layer=layer, seed=seed,
             path=path, **settings,
         )
-        self._mixer = torch.classes.lra.Mixer(
-            self.model, json.dumps(settings), dim, heads, head_dim, max_length, layer, path, seed
+        self._mixer = _program.raised(
+            torch.classes.lra.Mixer, self.model, json.dumps(settings), dim, heads, head_dim, max_length, layer, path, seed
         )
         groups = self._mixer.groups()
-        for name, tensor in self._mixer.parameters().items():
-            tensor._is_param = True  # what makes it an instance of torch.nn.Parameter
-            if name in groups:
-                tensor._optim = _optim(self.model, groups[name])
-            self._place(name).register_parameter(name.rpartition(".")[2], tensor)
-        for name, tensor in self._mixer.buffers().items():
-            self._place(name).register_buffer(name.rpartition(".")[2], tensor)
+        parameters = self._mixer.parameters()
+        place_tensors(self, parameters, self._mixer.buffers())
+        for name in groups:
+            parameters[name]._optim = _optim(self.model, groups[name])
         self._made = self._tensors()
 
     def _tensors(self) -> dict[str, int]:
@@ -66,21 +86,12 @@ class Mixer(torch.nn.Module):
         tensors = (*self.named_parameters(), *self.named_buffers())
         return {name: id(tensor) for name, tensor in tensors}
 
-    def _place(self, name: str) -> torch.nn.Module:
-        """The submodule that holds the tensor `name`, created if missing."""
-        module: torch.nn.Module = self
-        for part in name.split(".")[:-1]:
-            if part not in module._modules:
-                module.add_module(part, torch.nn.Module())
-            module = module.get_submodule(part)
-        return module
-
     def _apply(self, fn: Any, recurse: bool = True) -> Mixer:
         """Casts and moves buffers in place, as torch does with parameters: the layer holds them."""
         buffers = dict(self.named_buffers())
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, tensor in buffers.items():
-            place, last = self._place(name), name.rpartition(".")[2]
+            place, last = _place(self, name), name.rpartition(".")[2]
             moved = place.get_buffer(last)
             if not torch._has_compatible_shallow_copy_type(tensor, moved):
                 continue  # to the device `meta`: replaced, as torch replaces parameters
@@ -207,6 +218,17 @@ def _docstring(row: dict[str, Any]) -> str:
     return "\n".join([*lines, "", Mixer.__doc__ or ""])
 
 
+def _signature(row: dict[str, Any]) -> inspect.Signature:
+    """That of Mixer, with the settings of the layer and their defaults."""
+    known = list(inspect.signature(Mixer).parameters.values())[:-1]
+    settings = []
+    for setting in row["settings"]:
+        default = json.loads(setting["default"])
+        settings.append(inspect.Parameter(
+            setting["name"], inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type(default)))
+    return inspect.Signature([*known, *settings])
+
+
 _classes: dict[str, type[Mixer]] = {}
 
 
@@ -214,7 +236,8 @@ def _make_classes() -> dict[str, type[Mixer]]:
     if not _classes:
         for row in _table():
             name = _class_name(row["name"])
-            members = {"model": row["name"], "__doc__": _docstring(row), "__module__": __name__}
+            members = {"model": row["name"], "__doc__": _docstring(row), "__module__": __name__,
+                       "__signature__": _signature(row)}
             _classes[name] = type(name, (Mixer,), members)
     return _classes
 
@@ -226,7 +249,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_make_classes()])
+    return sorted(["Mixer", "mixers", "weights", *_make_classes()])
 
 
 def mixers() -> dict[str, type[Mixer]]:

@@ -215,7 +215,7 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
   namespace fs = std::filesystem;
   for (const std::string& name : names_in(folder.path)) {
     const std::string path = folder.path + "/" + name;
-    if (path == folder.lock() || name.starts_with(".config.toml.tmp.") ||
+    if (path == folder.lock() || path == folder.source() || name.starts_with(".config.toml.tmp.") ||
         name.starts_with(".record.json.tmp.")) {
       continue;
     }

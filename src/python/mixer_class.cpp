@@ -7,6 +7,7 @@
 #include "io/config_json.h"
 #include "mixers/all.h"
 #include "models/parameter_names.h"
+#include "python/named_tensors.h"
 
 namespace lra::python {
 namespace {
@@ -44,9 +45,11 @@ class Mixer : public torch::CustomClassHolder {
   }
 
   c10::Dict<std::string, at::Tensor> parameters() const {
-    return named(layer_->named_parameters());
+    return by_name(models::named_parameters_of(*layer_));
   }
-  c10::Dict<std::string, at::Tensor> buffers() const { return named(layer_->named_buffers()); }
+  c10::Dict<std::string, at::Tensor> buffers() const {
+    return by_name(models::named_buffers_of(*layer_));
+  }
   // The group of each parameter that is not in the main one.
   c10::Dict<std::string, std::string> groups() const {
     c10::Dict<std::string, std::string> groups;
@@ -60,12 +63,6 @@ class Mixer : public torch::CustomClassHolder {
   static layers::Initializer initializer(uint64_t seed, const std::string& path) {
     const layers::Initializer root(seed);
     return path.empty() ? root : root.of(path);
-  }
-  static c10::Dict<std::string, at::Tensor> named(
-      const torch::OrderedDict<std::string, at::Tensor>& tensors) {
-    c10::Dict<std::string, at::Tensor> dict;
-    for (const auto& item : tensors) dict.insert(item.key(), item.value());
-    return dict;
   }
 
   std::shared_ptr<mixers::SequenceLayer> layer_;

@@ -13,6 +13,8 @@ struct RunFolder {
   std::string mlperf_log() const { return path + "/mllog.txt"; }
   // Holds the path of the run's data, for later commands: see data_root.h.
   std::string data_root() const { return path + "/.data_root"; }
+  // Modules of a layer that a notebook defined, written by Python before the run begins.
+  std::string source() const { return path + "/source"; }
   std::string lock() const { return path + "/.lock"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
   std::string analysis() const { return path + "/analysis"; }

@@ -1,0 +1,92 @@
+"""`python -m lra` in a process of its own: its progress is passed on, its error is raised."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tty
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ._program import Error, python_path
+from ._words import in_python
+
+CHILD_VARIABLE = "LRA_ARENA"
+_ERROR = "lra: "
+
+
+def run(words: Sequence[str], import_from: str | None, good: Sequence[int]) -> str:
+    """What `python -m lra WORDS` prints. Raises Error for another exit code than `good`.
+
+    Its classes may be imported from the folders `import_from`, as in PYTHONPATH.
+    """
+    variables = {**os.environ, "PYTHONPATH": python_path(import_from), CHILD_VARIABLE: "1"}
+    with tempfile.TemporaryFile() as output, _standard_error() as (reading, writing):
+        with subprocess.Popen(
+            [sys.executable, "-m", "lra", *words], env=variables, stdout=output, stderr=writing,
+        ) as child:
+            os.close(writing)
+            errors = _passed_on(reading)
+            code = child.wait()
+        output.seek(0)
+        result = output.read().decode()
+    if code not in good:
+        raise Error(in_python(errors[-1]) if errors else f"lra ended with exit code {code}", code)
+    for line in errors:  # of parts of the work, which went on
+        sys.stderr.write(f"{line}\n")
+    return result
+
+
+def run_json(words: Sequence[str], import_from: str | None, good: Sequence[int]) -> dict[str, Any]:
+    """The same with --json; raises Error also if there is no result."""
+    result: dict[str, Any] = json.loads(run([*words, "--json"], import_from, good))
+    return result
+
+
+@contextlib.contextmanager
+def _standard_error() -> Iterator[tuple[int, int]]:
+    """Ends of a pipe, or of a pseudo-terminal if a person is looking: one line, updated in place."""
+    stream: Any = sys.stderr
+    is_notebook = type(stream).__module__.startswith("ipykernel")
+    reading, writing = os.openpty() if is_notebook or stream.isatty() else os.pipe()
+    if os.isatty(writing):
+        tty.setraw(writing)  # no carriage returns before line feeds
+    try:
+        yield reading, writing
+    finally:
+        os.close(reading)
+
+
+def _passed_on(reading: int) -> list[str]:
+    """Forwards text as it arrives, but for lines that tell errors, which it returns.
+
+    Ctrl-C reaches the program as well, which saves and stops.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    errors: list[str] = []
+    held = ""
+    while True:
+        try:
+            chunk = os.read(reading, 1 << 16)
+        except KeyboardInterrupt:
+            continue
+        except OSError:  # how a pseudo-terminal ends
+            chunk = b""
+        held += decoder.decode(chunk, final=not chunk)
+        *lines, held = held.split("\n")
+        for line in lines:
+            if line.startswith(_ERROR):
+                errors.append(line.removeprefix(_ERROR))
+            else:
+                sys.stderr.write(f"{line}\n")
+        if held and not held.startswith(_ERROR) and not _ERROR.startswith(held):
+            sys.stderr.write(held)
+            held = ""
+        sys.stderr.flush()
+        if not chunk:
+            return errors

@@ -1,0 +1,305 @@
+"""lra.arena.load and the runs around it: predictions are those of `lra eval`, for every kind of task."""
+
+import copy
+import csv
+import os
+import pathlib
+import pickle
+import sys
+import tempfile
+import unittest
+import warnings
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+os.environ.setdefault("LRA_BUILD", str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent))
+os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import lra
+import numpy as np
+import torch
+from lra._run import half_width95
+from lra._words import flat, in_python, settings_words, toml
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+TINY = {
+    "train": {"steps": np.int64(6), "batch_size": 4, "eval_every": 3, "memory_check": "off", "patience": None},
+    "model": {"layers": 2, "heads": np.int32(2), "embed_dim": 16, "qkv_dim": 16, "mlp_dim": 16},
+}
+LAYER = '''
+import torch
+
+
+class Mean(torch.nn.Module):
+    def __init__(self, dim, scale=1.0):
+        super().__init__()
+        self.mix, self.scale = torch.nn.Linear(dim, dim), scale
+        self.register_buffer("shift", torch.zeros(dim))
+
+    def forward(self, x, mask):
+        x = x * mask.unsqueeze(-1)
+        return self.scale * self.mix(x.sum(1, keepdim=True) / mask.sum(1)[:, None, None]).expand_as(x) + self.shift
+
+
+class Bag(torch.nn.Module):
+    def __init__(self, vocab_size, num_classes):
+        super().__init__()
+        self.embedding = torch.nn.EmbeddingBag(vocab_size, 8, padding_idx=0)
+        self.head = torch.nn.Linear(8, num_classes)
+
+    def forward(self, tokens):
+        return self.head(self.embedding(tokens))
+'''
+
+
+class Folder(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.data = cls.folder / "data"
+        (cls.folder / "my_layers.py").write_text(LAYER)
+        sys.path.insert(0, str(cls.folder))
+        os.environ["PYTHONPATH"] = str(cls.folder)  # of the processes that train
+        lra.data.make("listops", cls.data / "listops", train=64, val=16, test=40)
+
+    @classmethod
+    def tearDownClass(cls):
+        sys.path.remove(str(cls.folder))
+        cls.scratch.cleanup()
+
+    def train(self, task, layer, out, **more):
+        settings = {**TINY, **more.pop("settings", {})}
+        return lra.arena.train(task, layer, out=self.folder / out, settings=settings, data=self.data, quiet=True, **more)
+
+
+class LoadedModel(Folder):
+    def check(self, task, run, **load):
+        """Predictions of the test split are those of the evaluation; returns model and split."""
+        model, split = lra.arena.load(run), lra.data.load(task, "test", self.data, **load)
+        predictions = model.predict(split)
+        written = self.folder / "written.csv"
+        written.unlink(missing_ok=True)
+        lra._program.run(["eval", str(run.folder), "--predictions", str(written), "--quiet"])
+        with open(written, newline="") as file:
+            rows = list(csv.DictReader(file))
+        names = sorted({row["label"] for row in rows} | {row["prediction"] for row in rows})
+        numbers = {name: int(name) if name.isdigit() else i for i, name in enumerate(names)}
+        self.assertEqual(predictions.classes.tolist(), [numbers[row["prediction"]] for row in rows])
+        right = (predictions.classes.numpy() == split.labels).mean()
+        self.assertEqual(right, run.test_accuracy)
+        self.assertTrue(torch.allclose(predictions.probabilities.sum(1), torch.ones((), dtype=torch.float64)))
+        return model, split, predictions
+
+    def same(self, model, examples, expected):
+        found = model.predict(examples)
+        self.assertLess(float((found.probabilities - expected).abs().max()), 1e-5)
+
+    def test_listops_in_expressions_arrays_batches_and_slices(self):
+        run = self.train("listops", "local", "listops")
+        model, split, all_of = self.check("listops", run)
+        expected = all_of.probabilities
+        self.same(model, [split.decode(i) for i in range(5)], expected[:5])
+        self.same(model, [split[i].tokens for i in (3, 1)], expected[[3, 1]])
+        self.same(model, [split[3], split[1]], expected[[3, 1]])
+        self.same(model, split[10:20:3], expected[10:20:3])
+        self.same(model, split.batch([5, 6], trim=False), expected[[5, 6]])
+        tensor = torch.from_numpy(split.batch([5, 6]).tokens)
+        self.assertLess(float((model(tensor).detach().double().softmax(1) - expected[[5, 6]]).abs().max()), 1e-5)
+
+    def test_it_is_a_torch_module_with_gradients(self):
+        run = self.train("listops", "s4d", "module")
+        model = lra.arena.load(run, "last", device=torch.device("cpu"))
+        self.assertEqual(sum(p.numel() for p in model.parameters()), run.record["num_parameters"])
+        self.assertFalse(model.training)
+        tokens = torch.tensor([lra.data.listops_ids("[MAX 2 [MIN 3 4 ] ]").tolist()])
+        before = model(tokens)
+        self.assertTrue(torch.equal(before, model(tokens)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.nn.functional.cross_entropy(model.train()(tokens), torch.tensor([3])).backward()
+        self.assertTrue(all(p.grad is not None for p in model.parameters() if p.requires_grad))
+        twin = copy.deepcopy(model)
+        optimizer.step()
+        self.assertFalse(torch.equal(before, model.eval()(tokens)))
+        self.assertTrue(torch.equal(before, twin.eval()(tokens)))
+        self.assertTrue(torch.equal(model(tokens), pickle.loads(pickle.dumps(model))(tokens)))
+        model.to("cpu").float()
+        for wrong in (lambda: model.half(), lambda: model.to("meta")):
+            with self.assertRaisesRegex(lra.Error, "stays where it is"):
+                wrong()
+        for wrong, said in (([["a"]], "expected token ids"), (["[MAX x ]"], "'x' is not a word"), ("[MAX 2 ]", "a list")):
+            with self.subTest(said), self.assertRaisesRegex(lra.Error, said):
+                model.predict(wrong)
+        with self.assertRaisesRegex(ValueError, "whole numbers from 0 to"):
+            model(torch.tensor([[99]]))
+        with self.assertRaisesRegex(lra.Error, "step_4.*checkpoint="):
+            lra.arena.load(run, "step_4")
+
+    def test_texts(self):
+        for split in ("train", "test"):
+            for label in ("neg", "pos"):
+                (self.folder / "aclImdb" / split / label).mkdir(parents=True)
+                for i in range(20):
+                    text = f"{split} {label} {i} " + "good bad"[4 * (i % 2):][:4] * i + "é"
+                    (self.folder / "aclImdb" / split / label / f"{i}_{i % 10}.txt").write_text(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lra.data.import_files("text", self.folder / "aclImdb", self.data / "text")
+            run = self.train("text", "linformer", "text", settings={"task.length": 64})
+            model, split, all_of = self.check("text", run)
+        texts = [split.decode(i) for i in range(len(split))]
+        self.same(model, texts, all_of.probabilities)
+        self.same(model, [text.encode() for text in texts[:3]], all_of.probabilities[:3])
+
+    def test_pictures(self):
+        lra.data.make("pathfinder", self.data / "pathfinder", train=40, val=10, test=20)
+        run = self.train("pathfinder", "linear_transformer", "pictures")
+        model, split, all_of = self.check("pathfinder", run)
+        pictures = [split.decode(i) for i in range(4)]
+        self.same(model, pictures, all_of.probabilities[:4])
+        self.same(model, np.stack(pictures), all_of.probabilities[:4])
+        with self.assertRaisesRegex(lra.Error, "expected 1024"):
+            model.predict([pictures[0][:5]])
+        values = self.train("pathfinder", "linear_transformer", "values", settings={"task.input": "values"})
+        model, split, all_of = self.check("pathfinder", values)
+        self.same(model, pictures, all_of.probabilities[:4])
+
+    def test_pairs(self):
+        rows = "".join(f'{{"first": "text {i} {"ab"[i % 2]}", "second": "other {i} {"ab"[i // 2 % 2]}", "label": "{"no yes".split()[i % 3 % 2]}"}}\n'
+                       for i in range(200))
+        (self.folder / "pairs.jsonl").write_text(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lra.data.import_files("custom", self.folder / "pairs.jsonl", self.data / "pairs",
+                                  settings=["task.sequences=first,second"])
+            run = self.train("custom:pairs", "transformer", "pairs")
+            model, split, all_of = self.check("custom:pairs", run)
+        pairs = [split.decode(i) for i in range(6)]
+        self.same(model, pairs, all_of.probabilities[:6])
+        self.same(model, split.batch([0, 1]), all_of.probabilities[:2])
+        with self.assertRaisesRegex(lra.Error, "expected \\(first, second\\)"):
+            model.predict(["one text"])
+
+    def test_own_layers_and_whole_models(self):
+        import my_layers
+
+        layer = self.train("listops", my_layers.Mean, "layer", arguments={"scale": np.float32(0.5)})
+        model, *_ = self.check("listops", layer)
+        self.assertIn("encoder.layers.1.mixer.mix.weight", dict(model.named_parameters()))
+        self.assertIn("encoder.layers.0.mixer.shift", dict(model.named_buffers()))
+        self.assertEqual(model.changed_code, "")
+        self.check("listops", self.train("listops", None, "whole", model=my_layers.Bag))
+        exported = lra.arena.export(layer, self.folder / "exported")
+        split = lra.data.load("listops", "test", self.data)
+        self.assertTrue(torch.equal(lra.arena.load(exported).predict(split[:4]).classes, model.predict(split[:4]).classes))
+
+    def test_what_cannot_be_loaded(self):
+        masked = self.train("listops", "local", "masked", settings={"train": {**TINY["train"], "objective": "masked"}})
+        with self.assertRaisesRegex(lra.Error, "lra.arena.load"):
+            lra.arena.load(masked)
+        with self.assertRaisesRegex(lra.Error, "nowhere: is not the folder of a run.*lra.arena.train"):
+            lra.arena.load(self.folder / "nowhere")
+
+
+class RunInPython(Folder):
+    def test_a_run_shows_itself(self):
+        runs = self.train("listops", "local", "seeds", seed=np.array([3, 4]))
+        self.assertEqual([run.folder.name for run in runs], ["seeds-s3", "seeds-s4"])
+        self.assertEqual([run.record["seed"] for run in runs], [3, 4])
+        run = runs[0]
+        line = repr(run)
+        self.assertNotIn("\n", line)
+        self.assertRegex(line, r"Local Attention on Long ListOps, small, seed 3: test accuracy [\d.]+ % \([\d.]+ to [\d.]+\), \d+ k")
+        page = run._repr_html_()
+        for part in ("<svg", "<polyline", "best trivial baseline", "free-for-all"):
+            self.assertIn(part, page)
+        self.assertEqual(lra.arena.open_run(run.folder), run)
+        with self.assertRaisesRegex(lra.Error, "is not a run"):
+            lra.arena.open_run(self.folder)
+
+    def test_the_interval_is_that_of_the_report(self):
+        run = self.train("listops", "local", "interval")
+        cells = lra._program.run(["report", str(run.folder), "--format", "csv"]).splitlines()
+        header, row = [line.split(",") for line in cells[:2]]
+        half = 100 * half_width95(run.test_accuracy, run.record["test"]["num_examples"])
+        column = next(i for i, name in enumerate(header) if "95" in name or "interval" in name)
+        self.assertAlmostEqual(float(row[column]), half, places=2, msg=header)
+
+    def test_an_existing_run_is_replaced_only_when_asked(self):
+        self.train("listops", "local", "twice")
+        with self.assertRaises(lra.Error) as caught:
+            self.train("listops", "local", "twice")
+        self.assertIn("overwrite=True", str(caught.exception))
+        self.assertNotIn("--", str(caught.exception))
+        self.assertEqual(self.train("listops", "local", "twice", seed=1, overwrite=True).record["seed"], 1)
+        (self.folder / "mine").mkdir()
+        with self.assertRaisesRegex(lra.Error, "is not a run"):
+            self.train("listops", "local", "mine", overwrite=True)
+        self.assertTrue((self.folder / "mine").is_dir())
+
+    @unittest.skipIf(pandas is None, "no pandas")
+    def test_tables(self):
+        runs = self.train("listops", "local", "tables", seed=[0])
+        frame = pandas.DataFrame(lra.results(self.folder / "tables-s0", settings=True))
+        self.assertEqual(frame["train.batch_size"].tolist(), [4])
+        self.assertEqual(frame["model.heads"].tolist(), [2])
+        self.assertEqual(runs.frame()["seed"].tolist(), [0])
+        metrics, curve = runs[0].metrics(), runs[0].curve()
+        self.assertEqual(set(metrics["kind"]) - {"train"}, {"val", "test"})
+        self.assertEqual(curve.index.tolist(), [3, 6])
+        self.assertTrue(((curve.low < curve.accuracy) & (curve.accuracy < curve.high)).all())
+        predictions = runs[0].predictions()
+        self.assertEqual(len(predictions), 40)
+        self.assertEqual((predictions["label"] == predictions["prediction"]).mean(), runs[0].test_accuracy)
+        self.assertIn("length", predictions)
+
+
+class Words(unittest.TestCase):
+    def test_values_of_every_kind(self):
+        table = {"train": {"steps": np.int64(3), "learning_rate": np.float32(0.5), "patience": None},
+                 "model.norm": "layer", "task.length": torch.tensor(7), "flag": np.bool_(True), "list": np.arange(2)}
+        self.assertEqual(settings_words(table)[1::2], [
+            "train.steps=3", "train.learning_rate=0.5", 'model.norm="layer"', "task.length=7", "flag=true", "list=[0, 1]"])
+        self.assertEqual(dict(flat({"a": {"b": {"c": torch.device("cuda:1")}}})), {"a.b.c": "cuda:1"})
+        self.assertEqual(toml([True, "x"]), '[true, "x"]')
+        with self.assertRaisesRegex(TypeError, "expected a number, a text or a list"):
+            settings_words({"train.steps": object()})
+
+    def test_advice_is_in_words_of_python(self):
+        for message, expected in (
+            ("choose another --out, or resume it with: build/lra train --resume runs/x",
+             "choose another out=, or pass resume=True to continue it, or overwrite=True to replace it"),
+            ("add --set model.pooling=mean", 'add settings={"model.pooling": mean}'),
+            ("--set mixer.blok: unknown", 'arguments={"blok": ...}: unknown'),
+            ("put it there, or name the data folder with --data", "put it there, or name the data folder with data="),
+            ("lra: resume it: /usr/bin/lra train --resume 'a/b'", 'resume it: lra.arena.resume("a/b")'),
+            ("copied by lra data import text FILE --out data/text", 'copied by lra.data.import_files("text", ...)'),
+        ):
+            self.assertEqual(in_python(message), expected)
+
+    def test_names_that_completion_shows(self):
+        import inspect
+
+        self.assertEqual(dir(lra), sorted(dir(lra)))
+        self.assertLessEqual({"arena", "data", "nn", "results", "report", "__version__"}, set(dir(lra)))
+        self.assertRegex(lra.__version__, r"^\d+\.\d+")
+        for module in (lra, lra.arena, lra.data, lra.nn):
+            self.assertFalse({"os", "json", "torch", "Path", "Any", "annotations"} & set(dir(module)), module)
+            for name in dir(module):
+                getattr(module, name)
+        signature = inspect.signature(lra.nn.Linformer)
+        self.assertEqual((signature.parameters["rank"].default, signature.parameters["rank"].annotation), (256, int))
+        for kind in lra.nn.mixers().values():
+            self.assertIn("dim", inspect.signature(kind).parameters)
+            self.assertNotIn("settings", inspect.signature(kind).parameters)
+        with self.assertRaisesRegex(lra.Error, "did you mean"):
+            lra.nn.Linformer(8, rnk=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
