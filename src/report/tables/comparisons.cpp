@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "report/tables/run_facts.h"
 
@@ -105,6 +108,20 @@ bool is_named(const Row& row, const std::string& name) {
   return row.model == name || row.title == name;
 }
 
+void refuse_unknown(const ReportInput& input) {
+  std::set<std::string> models;
+  for (const Leaderboard* board : {&input.board, &input.own}) {
+    for (const Row& row : board->rows) {
+      if (input.compare.empty() || is_named(row, input.compare)) return;
+      models.insert(row.model);
+    }
+  }
+  if (input.compare.empty()) return;
+  throw Error({.where = "--compare",
+               .what = "no run is of the model " + in_quotes(input.compare, 100),
+               .expected = "one of " + quoted_list({models.begin(), models.end()}, 12)});
+}
+
 void compare_column(const ReportInput& input, const Leaderboard& board, size_t column,
                     std::vector<PairedTest>& all) {
   for (const Row& first : board.rows) {
@@ -146,6 +163,7 @@ std::string PairedTest::verdict() const {
 }
 
 std::vector<PairedTest> compare_models(const ReportInput& input) {
+  refuse_unknown(input);
   std::vector<PairedTest> all;
   for (const Leaderboard* board : {&input.board, &input.own}) {
     for (size_t column = 0; column < board->columns.size(); ++column) {

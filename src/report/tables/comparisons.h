@@ -35,7 +35,8 @@ struct PairedTest {
 };
 
 // The model that ReportInput::compare names, or without it the best of each task and setting, with
-// every other one that is ranked with it; the closest first.
+// every other one that is ranked with it; the closest first. Throws lra::Error if no row is of the
+// named model.
 std::vector<PairedTest> compare_models(const ReportInput& input);
 
 // A row for each of them; without rows if nothing was tested.

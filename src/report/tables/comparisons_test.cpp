@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "records/test_records.h"
 #include "report/report.h"
 
@@ -87,6 +88,8 @@ TEST(Comparisons, ManyTestsAreCorrected) {
   EXPECT_THAT(of_d,
               HasSubstr("| Text | d | a | -35.00 | McNemar, 0 : 7 | 0.016 | 0.047 | worse |"));
   EXPECT_THAT(of_d, HasSubstr("| Text | d | b | \\+0.00 |"));
+  options.compare = "nobody";
+  EXPECT_THROW(text_of(runs, {}, options), Error);
 }
 
 }  // namespace
