@@ -86,7 +86,8 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                           options.literature,
                           options.show_literature,
                           options.color,
-                          options.compare};
+                          options.compare,
+                          options.braille};
   for (const NamedFormat& named : kFormats) {
     if (named.format != format) continue;
     if (!options.results) return named.render(input);

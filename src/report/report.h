@@ -29,10 +29,11 @@ struct ReportOptions {
   std::vector<Analysis> analyses = {};     // from collect_analyses
   Literature literature = {};              // from read_literature
   bool show_literature = false;            // text, md; the page has it folded otherwise
-  bool color = false;                      // terminal colors; Format::kText only
+  bool color = false;                      // terminal colors; Format::kText and kSummary
   std::string compare = {};  // the model that Comparisons sets against others; empty: the best
   // Only the table of results, with these columns and rows: text, md, latex and svg.
   std::optional<ResultsChoice> results = {};
+  bool braille = false;  // curves of braille dots; Format::kSummary
 };
 
 // Throws lra::Error if there is no record, or if the records have two versions of one task.

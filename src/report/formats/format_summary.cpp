@@ -1,21 +1,18 @@
-// A report that fits a terminal's window: accuracies, learning curves drawn with letters, speed and
-// memory.
+// A report that fits a terminal's window: accuracies, learning curves, speed and memory.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/text_format.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/formats/terminal_chart.h"
 #include "report/tables/baselines.h"
 #include "report/tables/curves.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
-
-constexpr int kWidth = 64, kHeight = 14;  // of a chart's field, in characters
 
 Table accuracies(const Leaderboard& board) {
   Table table{.title = "Test accuracy, percent",
@@ -72,77 +69,24 @@ Table speeds(const Leaderboard& board) {
   return table;
 }
 
-// The last validation until `step` in percent; nullopt before the first and after the last.
-std::optional<double> accuracy_at(const std::vector<Evaluation>& curve, double step) {
-  const auto after = std::ranges::find_if(
-      curve, [&](const Evaluation& point) { return static_cast<double>(point.step) > step; });
-  const bool is_over = after == curve.end() && static_cast<double>(curve.back().step) < step;
-  if (after == curve.begin() || is_over) return std::nullopt;
-  return 100 * (after - 1)->accuracy;
-}
-
-struct LetteredCurve {
-  char letter = 'A';
-  std::string name;
-  std::vector<Evaluation> points;
-};
-
-std::string chart_text(const std::vector<LetteredCurve>& curves) {
-  double low = 100, high = 0, last = 1;
-  for (const LetteredCurve& curve : curves) {
-    for (const Evaluation& point : curve.points) {
-      low = std::min(low, std::floor(100 * point.accuracy));
-      high = std::max(high, std::ceil(100 * point.accuracy));
-      last = std::max(last, static_cast<double>(point.step));
-    }
-  }
-  high = std::max(high, low + 1);
-  std::vector<std::string> field(kHeight, std::string(kWidth, ' '));
-  for (const LetteredCurve& curve : curves) {
-    for (int x = 0; x < kWidth; ++x) {
-      const auto value = accuracy_at(curve.points, last * (x + 1) / kWidth);
-      if (!value) continue;
-      const auto y = std::lround((kHeight - 1) * (high - *value) / (high - low));
-      field[static_cast<size_t>(y)][static_cast<size_t>(x)] = curve.letter;
-    }
-  }
-  std::string text;
-  for (int y = 0; y < kHeight; ++y) {
-    const bool is_labeled = y == 0 || y == kHeight - 1;
-    const std::string label = is_labeled ? fixed(y == 0 ? high : low, 0) + " %" : "";
-    std::string line =
-        std::string(7 - label.size(), ' ') + label + " |" + field[static_cast<size_t>(y)];
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  const std::string steps = thousands(std::llround(last)) + " steps";
-  text += std::string(8, ' ') + "+" + std::string(kWidth, '-') + "\n" +
-          std::string(9 + kWidth - std::min<size_t>(kWidth, steps.size()), ' ') + steps + "\n";
-  for (const LetteredCurve& curve : curves) {
-    text += std::string(9, ' ') + curve.letter + " " + clean(curve.name) + "\n";
-  }
-  return text + "\n";
-}
-
-// The first run of each row that has a curve, lettered in the order of the leaderboard.
+// The first run of each row that has a curve.
 std::string curves_text(const ReportInput& input) {
   constexpr size_t kMostPoints = 1000;
   std::string text;
   for (size_t column = 0; column < input.board.columns.size(); ++column) {
-    std::vector<LetteredCurve> curves;
+    std::vector<TerminalCurve> curves;
     for (const Row& row : input.board.rows) {
       for (const size_t run : row.cells[column].runs) {
         auto points = thinned_curve(input.records[run].val_curve, kMostPoints);
-        if (points.size() < 2 || curves.size() == 26) continue;
-        curves.push_back({static_cast<char>('A' + curves.size()),
-                          row_label(input.board, row, row.cells[column].settings),
-                          std::move(points)});
+        if (points.size() < 2) continue;
+        curves.push_back(
+            {row_label(input.board, row, row.cells[column].settings), std::move(points)});
         break;
       }
     }
     if (curves.empty()) continue;
-    text +=
-        clean(input.board.columns[column].title) + ", validation accuracy\n\n" + chart_text(curves);
+    text += clean(input.board.columns[column].title) + ", validation accuracy\n\n" +
+            terminal_chart(std::move(curves), {.color = input.color, .braille = input.braille});
   }
   return text;
 }

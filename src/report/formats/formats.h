@@ -24,12 +24,13 @@ struct ReportInput {
   const std::vector<std::string>& problems;  // files that were left out, one line each
   const Literature& literature;              // may be empty
   bool show_literature = false;              // text, md; the page has it folded otherwise
-  bool color = false;                        // text only
+  bool color = false;                        // text, summary
   std::string compare = {};                  // a model or its title; empty: the best
+  bool braille = false;                      // summary: curves of dots, in UTF-8
 };
 
 std::string format_text(const ReportInput& input);
-// A report that fits a window: accuracies, speed, learning curves drawn with letters.
+// A report that fits a window: accuracies, speed, learning curves.
 std::string format_summary(const ReportInput& input);
 std::string format_markdown(const ReportInput& input);
 // Fields of formats for programs, unrounded; null for nothing.
