@@ -43,8 +43,8 @@ BUDGETS = {
     "layers mixers models": 5550,
     "training": 7450,
     "analysis python": 2360,
-    "report": 8700,
-    "cli": 7200,
+    "report": 8900,
+    "cli": 8900,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

@@ -20,7 +20,8 @@ _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 
 def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    paths = sorted(root.rglob("record.json"))
+    # Runs of a sweep that were not chosen are those of a folder that has to be named.
+    paths = sorted(path for path in root.rglob("record.json") if "tries" not in path.relative_to(root).parts)
     if not paths:
         return
     told = json.loads(_program.run(["report", str(root), "--check", "--json"], good=(0, 2)))

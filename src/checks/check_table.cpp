@@ -478,12 +478,19 @@ void refuse_unknown_checks(const std::vector<std::string>& names, const std::str
   }
 }
 
-void accept(const std::vector<std::string>& names, std::vector<CheckFinding>& findings) {
+std::vector<std::string> accept(const std::vector<std::string>& names,
+                                std::vector<CheckFinding>& findings) {
   refuse_unknown_checks(names);
-  for (CheckFinding& finding : findings) {
-    finding.accepted |= finding.level == CheckLevel::kWarning &&
-                        std::ranges::find(names, finding.check) != names.end();
+  std::vector<std::string> unused;
+  for (const std::string& name : names) {
+    bool is_found = false;
+    for (CheckFinding& finding : findings) {
+      if (finding.check != name || finding.level != CheckLevel::kWarning) continue;
+      finding.accepted = is_found = true;
+    }
+    if (!is_found) unused.push_back(name);
   }
+  return unused;
 }
 
 std::string text_of(const CheckFinding& finding) {

@@ -67,8 +67,10 @@ std::vector<CheckFinding> run(const Dataset& dataset, DataFacts facts);
 // length that the task reads.
 std::vector<CheckFinding> run_on_settings(const Dataset& dataset, const DataFacts& facts);
 
-// Marks the warnings of these checks as accepted. Throws lra::Error for the name of no warning.
-void accept(const std::vector<std::string>& names, std::vector<CheckFinding>& findings);
+// Marks the warnings of these checks as accepted, and returns the names of those that found
+// nothing. Throws lra::Error for the name of no warning.
+std::vector<std::string> accept(const std::vector<std::string>& names,
+                                std::vector<CheckFinding>& findings);
 void refuse_unknown_checks(const std::vector<std::string>& names,
                            const std::string& where = "--accept");
 

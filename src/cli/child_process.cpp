@@ -195,7 +195,7 @@ bool Children::read_some(Child& child) {
   return count != 0;
 }
 
-Children::Ended Children::wait_for_one() {
+Children::Ended Children::wait_for_one(const std::function<void()>& meanwhile) {
   for (;;) {
     std::vector<pollfd> waiting;
     for (const Child& child : children_) {
@@ -203,6 +203,7 @@ Children::Ended Children::wait_for_one() {
     }
     const int ready = ::poll(waiting.data(), waiting.size(), 100);
     hand_signals_on();
+    if (meanwhile) meanwhile();
     for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
       if (waiting[i].revents == 0 || read_some(children_[i])) continue;
       const Child ended = std::move(children_[i]);

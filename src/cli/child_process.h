@@ -3,6 +3,7 @@
 // crash ends only one cell. And other people's programs, run to their end.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,9 @@ class Children {
     size_t id;
     ChildResult result;
   };
-  // Waits until one of them, of which there must be one, has ended. Throws lra::Error (74) when an
-  // output cannot be read.
-  Ended wait_for_one();
+  // Waits until one of them, of which there must be one, has ended, and calls `meanwhile` ten times
+  // a second. Throws lra::Error (74) when an output cannot be read.
+  Ended wait_for_one(const std::function<void()>& meanwhile = {});
 
  private:
   struct Child {

@@ -69,6 +69,7 @@ void add_export(CLI::App& app, Program& program);
 void add_analyze(CLI::App& app, Program& program);
 void add_reproduce(CLI::App& app, Program& program);
 void add_suite(CLI::App& app, Program& program);
+void add_tune(CLI::App& app, Program& program);
 void add_bench(CLI::App& app, Program& program);
 void add_report(CLI::App& app, Program& program);
 void add_model(CLI::App& app, Program& program);

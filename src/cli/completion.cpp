@@ -1,12 +1,23 @@
-// lra completion: a script that completes commands, flags, tasks and models in bash and zsh.
+// lra completion: a script that completes commands, flags and their values, tasks, models, settings
+// and run folders in bash and zsh.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <map>
+#include <set>
 
+#include "checks/check_table.h"
 #include "cli/command.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
+#include "training/run/presets.h"
+#include "training/run/setting_list.h"
 
 namespace lra::cli {
 namespace {
+
+// Folders of runs, below what was typed and below runs/.
+constexpr const char* kRuns = "$(_lra_runs \"$current\")";
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -20,14 +31,60 @@ std::string task_names() {
   return joined(names);
 }
 
-std::string model_names() {
+// "train.steps=", each once.
+std::string setting_names() {
+  std::set<std::string> names;
+  for (const char* section : {"train", "model", "task", "mixer", "groups"}) {
+    for (const training::Setting& setting : training::find_settings(section))
+      names.insert(setting.name + "=");
+  }
+  return joined({names.begin(), names.end()});
+}
+
+std::string check_names() {
   std::vector<std::string> names;
-  for (const mixers::LayerSpec* spec : mixers::kAllMixers) names.emplace_back(spec->name);
+  for (const checks::Check& check : checks::all_checks()) names.emplace_back(check.name);
   return joined(names);
 }
 
-// Words that may follow `command`: its subcommands and flags, tasks and models where an argument is
-// one.
+std::string all_presets() {
+  std::vector<std::string> names = training::preset_names("listops");
+  names.insert(names.end(), std::begin(training::kModelPresets), std::end(training::kModelPresets));
+  return joined(names);
+}
+
+// "{text,md,csv}", as CLI11 describes an option with few values.
+std::string few_values(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{'), end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  std::string words = type.substr(begin + 1, end - begin - 1);
+  std::ranges::replace(words, ',', ' ');
+  return words;
+}
+
+// Commands for the shell that set `words` to what may follow an option, or stand in the place of an
+// argument; empty if that is a file.
+std::string values_of(const CLI::Option& option) {
+  const std::string name = option.get_name(true, false);
+  if (const std::string values = few_values(option); !values.empty()) return values;
+  if (name == "--preset") return all_presets();
+  if (name == "--device") return "cpu cuda";
+  if (name == "--set") return setting_names();
+  if (name == "--accept") return check_names();
+  if (name == "--checkpoint") return "best last";
+  if (name == "task") return task_names();
+  if (name == "model" || name == "--models") return joined(mixers::mixer_names());
+  if (name == "topic")
+    return task_names() + " " + joined(mixers::mixer_names()) + " " + check_names();
+  if (name == "run" || name == "record" || name == "paths" || name == "--resume" ||
+      name == "--init-from") {
+    return kRuns;
+  }
+  return "";
+}
+
+// Words that may follow `command`: its subcommands and flags, and values of its arguments.
 std::string words_of(const CLI::App& command) {
   std::vector<std::string> words;
   for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; })) {
@@ -35,11 +92,28 @@ std::string words_of(const CLI::App& command) {
   }
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    const std::string argument = option->get_name(true, false);
-    if (argument == "task" || argument == "topic") words.push_back(task_names());
-    if (argument == "model" || argument == "topic") words.push_back(model_names());
+    if (option->get_positional()) words.push_back(values_of(*option));
   }
   return joined(words);
+}
+
+// One line of the script's `case` for each option that has known values; those of several commands
+// that share it are the same.
+std::string option_cases(const CLI::App& app) {
+  std::map<std::string, std::string> cases;
+  const auto add = [&](const auto& self, const CLI::App& command) -> void {
+    for (const CLI::Option* option : command.get_options()) {
+      const std::string values = option->get_lnames().empty() ? "" : values_of(*option);
+      if (!values.empty()) cases["--" + option->get_lnames()[0]] = values;
+    }
+    for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
+      self(self, *below);
+  };
+  add(add, app);
+  std::string text;
+  for (const auto& [name, values] : cases)
+    text += "    " + name + ") words=\"" + values + "\" ;;\n";
+  return text;
 }
 
 // One line of the script's `case` for each command, "train" or "data import".
@@ -67,8 +141,14 @@ std::string groups_of(const CLI::App& app) {
 std::string script(const CLI::App& app) {
   return R"(# Completion of lra. bash: source <(lra completion); zsh: the same behind
 # autoload -U compinit bashcompinit && compinit && bashcompinit
+_lra_runs() {
+  local record
+  for record in "$1"*/record.json "$1"*/*/record.json runs/*/record.json runs/*/*/record.json; do
+    if [ -e "$record" ]; then echo "${record%/record.json}"; fi
+  done
+}
 _lra() {
-  local path="" words="" current="${COMP_WORDS[COMP_CWORD]}"
+  local path="" words="" current="${COMP_WORDS[COMP_CWORD]}" last="${COMP_WORDS[COMP_CWORD-1]}"
   if [[ $COMP_CWORD -gt 1 ]]; then path="${COMP_WORDS[1]}"; fi
   case "$path" in
     )" + groups_of(app) +
@@ -78,7 +158,11 @@ _lra() {
   case "$path" in
 )" + cases_of(app, "") +
          R"(  esac
+  case "$last" in
+)" + option_cases(app) +
+         R"(  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o bashdefault -o default -F _lra lra
 )";

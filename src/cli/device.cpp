@@ -66,10 +66,15 @@ std::string gpu_model() {
 
 }  // namespace
 
+void check_device_name(const std::string& text) {
+  if (text != "cpu" && text != kCuda && !number_of(text))
+    refuse_device(text, "is not a device", "cpu, cuda or cuda:N", "");
+}
+
 at::Device find_device(const std::string& text) {
+  check_device_name(text);
   if (text == "cpu") return at::kCPU;
   const auto number = number_of(text);
-  if (text != kCuda && !number) refuse_device(text, "is not a device", "cpu, cuda or cuda:N", "");
   const int count = torch::cuda::device_count();
   if (count == 0) {
     refuse_device(text, "there is no GPU here, or LibTorch was built without CUDA",

@@ -13,6 +13,9 @@ namespace lra::cli {
 // program has no kernels for one.
 at::Device find_device(const std::string& text);
 
+// Throws lra::Error for what is not the name of a device. For commands that compute elsewhere.
+void check_device_name(const std::string& text);
+
 // Asks LibTorch for deterministic operators, for the rest of the process: by default it prefers
 // faster ones on a GPU. An operator without a deterministic version warns on standard error. Does
 // nothing on the CPU. Call it before the first product.

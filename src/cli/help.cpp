@@ -2,6 +2,7 @@
 // command's flags.
 #include <cstdio>
 
+#include "checks/check_table.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "mixers/all.h"
@@ -110,6 +111,19 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   return ExitCode::kDone;
 }
 
+ExitCode show_check(const Program& program, const checks::Check& check) {
+  const std::string name(check.name), finds(check.finds), advice(check.advice);
+  const bool can_accept = check.level == checks::Level::kWarning;
+  if (program.common.json) {
+    print_json({{"check", name}, {"finds", finds}, {"advice", advice}, {"can_accept", can_accept}});
+    return ExitCode::kDone;
+  }
+  std::printf("%s, a check of data\n\nfinds  %s\nto do  %s\n", name.c_str(), finds.c_str(),
+              advice.c_str());
+  if (can_accept) std::printf("\nlra train TASK MODEL --accept %s accepts it.\n", name.c_str());
+  return ExitCode::kDone;
+}
+
 // All topics of `lra help`, one per line.
 ExitCode show_topics(const Program& program, const CLI::App& app) {
   if (!program.common.json) {
@@ -160,11 +174,15 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
   if (const auto settings = training::find_settings(topic); !settings.empty()) {
     return show_settings(program, settings);
   }
+  for (const checks::Check& check : checks::all_checks()) {
+    known.emplace_back(check.name);
+    if (check.name == topic) return show_check(program, check);
+  }
   const std::string setting =
       nearest_name(topic, known).empty() ? training::setting_suggestion(topic) : "";
   throw Error({.where = "help",
                .what = "unknown topic '" + topic + "'",
-               .expected = "a task, a model, a command or a setting",
+               .expected = "a task, a model, a command, a setting or a check of data",
                .advice = setting.empty() ? suggestion(topic, known) : setting});
 }
 
@@ -179,8 +197,8 @@ void add_help(CLI::App& app, Program& program) {
         return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
       });
   command->add_option("topic", *topic,
-                      "a task, a model, a command, a setting (train.steps, or steps) or a group of "
-                      "settings (train, model, mixer, task, groups)");
+                      "a task, a model, a command, a setting (train.steps, or steps), a group of "
+                      "settings (train, model, mixer, task, groups) or a check of data (copies)");
 }
 
 }  // namespace lra::cli

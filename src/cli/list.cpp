@@ -7,6 +7,7 @@
 #include "cli/published_results.h"
 #include "cli/terminal.h"
 #include "mixers/all.h"
+#include "report/formats/markup.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
 #include "training/run/data_root.h"
@@ -166,24 +167,53 @@ void print_rows(const Json& rows) {
   std::printf("%s", fitted_table(header, lines, terminal_width()).c_str());
 }
 
+// Names one after the other, in lines of the terminal's width.
+void print_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : "  ") + name;
+  const int width = terminal_width() > 0 ? terminal_width() : 80;
+  for (const std::string& line : report::broken_lines(text, width - 2))
+    std::printf("  %s\n", line.c_str());
+}
+
+// What there is, on one screen; the tables of each kind say more.
+void print_overview() {
+  std::printf("tasks (more: lra list tasks)\n");
+  for (const Json& row : list_tasks()) {
+    const std::string length = cell_text(row["length"]), classes = cell_text(row["classes"]);
+    std::printf("  %-14s %5s tokens, %2s classes  %s\n", row["name"].get<std::string>().c_str(),
+                length.c_str(), classes.c_str(), row["title"].get<std::string>().c_str());
+  }
+  std::printf("models (more: lra list models)\n");
+  print_names(mixers::mixer_names());
+  std::printf("suites\n");
+  std::vector<std::string> suites;
+  for (const Json& row : list_suites()) suites.push_back(row["file"].get<std::string>());
+  print_names(suites);
+  std::printf("presets (more: lra list presets)\n");
+  std::vector<std::string> presets = training::preset_names("listops");
+  presets.insert(presets.end(), std::begin(training::kModelPresets),
+                 std::end(training::kModelPresets));
+  print_names(presets);
+  std::printf("published results: lra list results\n");
+}
+
 ExitCode list(const Program& program, const std::string& what) {
   const std::vector<std::pair<std::string, Json (*)()>> lists = {{"tasks", list_tasks},
                                                                  {"models", list_models},
                                                                  {"suites", list_suites},
                                                                  {"presets", list_presets},
                                                                  {"results", list_results}};
+  if (what.empty() && !program.common.json) {
+    print_overview();
+    return ExitCode::kDone;
+  }
   Json all = Json::object();
   for (const auto& [name, make] : lists) {
     // Published results are many: listed only on request.
     if (what.empty() ? name == "results" : what != name) continue;
-    const Json rows = make();
-    if (program.common.json) {
-      all[name] = rows;
-    } else {
-      if (what.empty()) std::printf("%s\n\n", name.c_str());
-      print_rows(rows);
-      if (what.empty()) std::printf("\n");
-    }
+    all[name] = make();
+    if (!program.common.json) print_rows(all[name]);
   }
   if (program.common.json) print_json(all);
   return ExitCode::kDone;
@@ -198,8 +228,8 @@ void add_list(CLI::App& app, Program& program) {
                   [&program, what] { return list(program, *what); });
   command
       ->add_option("what", *what,
-                   "tasks, models, suites, presets or results (published accuracies); default: all "
-                   "but results")
+                   "tasks, models, suites, presets or results (published accuracies); default: "
+                   "their names, on one screen")
       ->check(CLI::IsMember({"tasks", "models", "suites", "presets", "results"}));
 }
 

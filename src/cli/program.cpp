@@ -24,6 +24,7 @@
 #include "cli/command.h"
 #include "cli/device.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "io/bus_error.h"
 #include "mixers/python_layer.h"
 #include "ops/libtorch.h"
@@ -66,53 +67,11 @@ void complain(const std::string& text) {
   tell_parent(text);
 }
 
-// The command that was given, down to its verb.
-const CLI::App* given_command(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  return command;
-}
-
-// "--resume: 1 required TEXT missing", in words and with the purpose of the option.
-std::string missing_value(const CLI::App& app, const std::string& text) {
-  const std::string name = text.substr(0, text.find(": "));
-  const CLI::Option* option = given_command(app)->get_option_no_throw(name);
-  return option ? name + " needs a value: " + option->get_description() : text;
-}
-
-// A word that is neither a command nor a flag, and the nearest one that exists.
-std::string unexpected(const CLI::App& app, const std::string& word) {
-  const CLI::App* command = given_command(app);
-  std::vector<std::string> known;
-  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(below->get_name());
-  if (word.find('=') != std::string::npos && !word.starts_with('-') &&
-      command->get_option_no_throw("--set")) {
-    return "unexpected '" + word + "'; every setting needs its own --set";
-  }
-  const bool is_flag = word.starts_with('-') || known.empty();
-  if (is_flag) known.clear();
-  for (const CLI::Option* option : command->get_options()) {
-    if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-  }
-  if (std::find(known.begin(), known.end(), word) != known.end()) {
-    return "unexpected '" + word + "' here; flags go after their command";
-  }
-  const std::string hint = is_flag && command->get_option_no_throw("--set")
-                               ? "; settings are given as --set train.batch_size=8"
-                               : "";
-  return "unexpected '" + word + "'; " + suggestion(word, known) + hint;
-}
-
-// CLI11's messages span lines and do not suggest the nearest flag.
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+// CLI11's messages span lines and do not suggest what to type.
+int usage_error(const CLI::App& app, const CLI::ParseError& error,
+                const std::vector<std::string>& argv) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  const std::vector<std::string> left = app.remaining(true);
-  // A misspelled word first, even when CLI11 complains of the missing right one.
-  const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
-                                          dynamic_cast<const CLI::RequiredError*>(&error));
-  std::string text = is_extra ? unexpected(app, left[0]) : error.what();
-  if (!is_extra && text.ends_with(" missing")) text = missing_value(app, text);
+  std::string text = usage_message(app, error, argv);
   for (char& c : text) c = c == '\n' ? ' ' : c;
   complain(printable(text) + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);
@@ -173,6 +132,7 @@ void add_commands(CLI::App& app, Program& program) {
   add_analyze(app, program);
   add_reproduce(app, program);
   add_suite(app, program);
+  add_tune(app, program);
   add_report(app, program);
   add_data(app, program);
   add_bench(app, program);
@@ -209,7 +169,11 @@ ExitCode run(CLI::App& app, Program& program) {
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
   report_unreadable_maps();
   follow_parent();
-  program.common.device = find_device(program.common.device_text);
+  // A login node needs no GPU to submit runs that use one.
+  const CLI::App* suite = app.get_subcommand("suite");
+  const bool submits = suite->parsed() && suite->get_subcommand("submit")->parsed();
+  check_device_name(program.common.device_text);
+  if (!submits) program.common.device = find_device(program.common.device_text);
   ask_for_same_bits(program.common.device);
   return program.action();
 }
@@ -250,7 +214,7 @@ int run_command(int argc, char** argv) {
     }
     return static_cast<int>(code);
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    return usage_error(app, error, program.common.argv);
   } catch (const mixers::NeedsInterpreter& error) {
     start_again_in_interpreter(argv);
     complain(error.what());

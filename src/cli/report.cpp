@@ -1,8 +1,6 @@
 // lra report: leaderboard and tables from the records of finished runs.
 #include "report/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "cli/published_results.h"
+#include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
 #include "records/check_record.h"
@@ -117,7 +116,7 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
 
 ExitCode check_records(const Program& program, const ReportArguments& a) {
   std::vector<std::string> findings, refused;
-  const auto files = report::find_record_files(a.paths, &findings);
+  const auto files = report::find_record_files(a.paths, &findings, true);
   for (const std::string& file : files) {
     const size_t before = findings.size();
     try {
@@ -166,7 +165,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   }
   const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
-  options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
+  options.color = a.out.empty() && shows_color();
+  options.braille = a.out.empty() && shows_utf8();
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
   const bool in_notes =

@@ -14,7 +14,8 @@ namespace lra::cli {
 struct SlurmJob {
   std::string name;                       // of the suite
   std::string program, suite, out, data;  // this program, the suite's file, its folder, the data
-  std::string partition, account, time;   // as sbatch takes them; empty: the cluster's default
+  // As sbatch takes them; empty: the cluster's default.
+  std::string partition, account, time, gres;
   std::vector<std::string> more_options;  // of sbatch, one each, with dashes
   int cpus = 1;                           // of each run
   int threads = 1;                        // of each run

@@ -73,6 +73,7 @@ std::string options_of(const SlurmJob& job, size_t num_runs) {
   add("--cpus-per-task", std::to_string(job.cpus), "--cpus");
   add("--partition", job.partition, "--partition");
   add("--account", job.account, "--account");
+  add("--gres", job.gres, "--gres");
   add("--time", job.time, "--time");
   lines += "#SBATCH --requeue\n";
   add("--signal", "B:USR2@" + std::to_string(job.signal_seconds), "--signal-seconds");

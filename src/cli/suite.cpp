@@ -1,8 +1,6 @@
 // lra suite: many runs (tasks x models x seeds), each in its own process; done ones are skipped, a
 // failed one is recorded and the rest finished; then speed and memory; then the leaderboard and the
 // report.
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -15,8 +13,11 @@
 #include "cli/child_process.h"
 #include "cli/device.h"
 #include "cli/published_results.h"
+#include "cli/suite.h"
 #include "cli/suite_cells.h"
 #include "cli/suite_runs.h"
+#include "cli/sweep_cells.h"
+#include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "report/report.h"
@@ -26,12 +27,6 @@
 
 namespace lra::cli {
 namespace {
-
-struct SuiteArguments {
-  std::string file, data, out, only;
-  int jobs = 1;
-  bool watch = false, all = false;
-};
 
 // Data of every task first, so that a missing one is known before hours are spent.
 void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Program& program) {
@@ -114,7 +109,9 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
 std::set<std::filesystem::path> own_folders(const Suite& suite, const std::string& out,
                                             const std::vector<Cell>& cells) {
   std::set<std::filesystem::path> folders;
-  for (const Cell& cell : cells) folders.insert(std::filesystem::weakly_canonical(cell.folder));
+  for (const Cell& cell : cells)
+    if (!suite.sweep || cell.is_chosen)
+      folders.insert(std::filesystem::weakly_canonical(cell.folder));
   if (!suite.bench) return folders;
   for (const std::string& model : suite.models) {
     folders.insert(std::filesystem::weakly_canonical(measured_folder(suite, model, out)));
@@ -129,10 +126,11 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
   options.literature = published_results();
   const auto own = own_folders(suite, out, cells);
   std::vector<std::string> files;
-  for (const std::string& path : report::find_record_files({out}, &options.problems)) {
+  const std::string tries = std::filesystem::weakly_canonical(out + "/" + kTriesFolder).string();
+  for (const std::string& path : report::find_record_files({out}, &options.problems, true)) {
     if (own.contains(std::filesystem::path(path).parent_path())) {
       files.push_back(path);
-    } else {
+    } else if (!suite.sweep || !path.starts_with(tries + "/")) {
       options.problems.push_back(path + ": left out; it is not a run of this suite");
       say(program, options.problems.back());
     }
@@ -142,7 +140,8 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));
   }
-  options.color = ::isatty(STDOUT_FILENO);
+  options.color = shows_color();
+  options.braille = shows_utf8();
   const auto format = program.common.json ? report::Format::kJson : report::Format::kSummary;
   std::printf("%s", report::render(records, format, options).c_str());
   if (!program.common.json) std::printf("\nreport: %s/report.html\n", out.c_str());
@@ -151,47 +150,21 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
 // The lock of the run's folder is enough: others work on other runs of the suite.
 ExitCode run_one(const Suite& suite, const Program& program, const SuiteArguments& a) {
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> cells = cells_of(suite, out, data, a.only);
+  std::vector<Cell> all = cells_of(suite, out, data);
+  std::vector<Cell> cells;
+  if (suite.sweep) plan_sweep(suite, all);
+  cells.push_back(cell_named(all, a.only));
   make_folder(out);
   prepare_tasks(cells, data, program);
   run_cells(cells, data, 1, program);
-  const Cell& cell = cells.front();
+  Cell& cell = cells.front();
+  if (has_reached_goal(cell)) cell.state = CellState::kTried;
   if (program.common.json) {
     print_json(
         {{"run", cell.run_name()}, {"state", to_string(cell.state)}, {"folder", cell.folder}});
   }
   if (stop_requested() && cell.state != CellState::kDone) return ExitCode::kStopped;
   return cell.state == CellState::kNoData ? ExitCode::kUserError : judge_cells(cells);
-}
-
-ExitCode run(const Program& program, const SuiteArguments& a) {
-  std::signal(SIGPIPE, SIG_IGN);  // as in lra train
-  refuse_ranks();
-  Suite suite = read_suite(a.file);
-  if (a.all || !a.only.empty()) suite.left_out.clear();
-  if (!a.only.empty()) return run_one(suite, program, a);
-  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> cells = cells_of(suite, out, data);
-  make_folder(out);
-  const FileLock lock(suite_lock(out), "the suite folder " + out);
-  prepare_tasks(cells, data, program);
-  run_cells(cells, data, a.jobs, program);
-  ExitCode measured = ExitCode::kDone;
-  if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
-  if (stop_requested()) {
-    say(program, "stopped; re-run the same command to resume");
-    return ExitCode::kStopped;
-  }
-  const bool has_runs = std::ranges::any_of(cells, [](const Cell& cell) {
-    return std::filesystem::exists(training::RunFolder{cell.folder}.record());
-  });
-  if (!has_runs && !suite.bench) {
-    say(program, "no run to report");
-    return ExitCode::kDone;
-  }
-  write_reports(suite, out, cells, program);
-  const ExitCode trained = judge_cells(cells);
-  return trained == ExitCode::kDone ? measured : trained;
 }
 
 ExitCode status(const Program& program, const SuiteArguments& a) {
@@ -210,6 +183,52 @@ ExitCode status(const Program& program, const SuiteArguments& a) {
 
 }  // namespace
 
+ExitCode run_suite(const Program& program, const SuiteArguments& a) {
+  std::signal(SIGPIPE, SIG_IGN);  // as in lra train
+  refuse_ranks();
+  Suite suite = read_suite(a.file);
+  if (a.all || !a.only.empty()) suite.left_out.clear();
+  if (!a.only.empty()) return run_one(suite, program, a);
+  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
+  std::vector<Cell> cells = cells_of(suite, out, data);
+  if (suite.sweep) plan_sweep(suite, cells);  // refuses before anything is written
+  make_folder(out);
+  const FileLock lock(suite_lock(out), "the suite folder " + out);
+  prepare_tasks(cells, data, program);
+  const auto train = [&](std::vector<Cell>& some) { run_cells(some, data, a.jobs, program); };
+  suite.sweep ? run_sweep(suite, cells, train) : train(cells);
+  ExitCode measured = ExitCode::kDone;
+  if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
+  if (stop_requested()) {
+    say(program, "stopped; re-run the same command to resume");
+    return ExitCode::kStopped;
+  }
+  const bool has_runs = std::ranges::any_of(cells, [&](const Cell& cell) {
+    return (!suite.sweep || cell.is_chosen) &&
+           std::filesystem::exists(training::RunFolder{cell.folder}.record());
+  });
+  if (!has_runs && !suite.bench) {
+    say(program, "no run to report");
+    return ExitCode::kDone;
+  }
+  write_reports(suite, out, cells, program);
+  if (suite.sweep && !program.common.json) {
+    std::printf("\n%s\nruns that were not chosen: %s/%s\n", sweep_table(suite, cells).c_str(),
+                out.c_str(), kTriesFolder);
+  }
+  const ExitCode trained = judge_cells(cells);
+  return trained == ExitCode::kDone ? measured : trained;
+}
+
+void add_suite_options(CLI::App& command, SuiteArguments& a) {
+  command.add_option("--out", a.out, "folder of the runs; default runs/NAME");
+  command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
+  command
+      .add_option("--jobs", a.jobs,
+                  "runs trained at the same time (default 1), each with its share of the cores")
+      ->check(CLI::Range(1, 1024));
+}
+
 void add_suite(CLI::App& app, Program& program) {
   CLI::App* suite =
       app.add_subcommand("suite", "run many models on many tasks, or show their progress");
@@ -220,24 +239,20 @@ void add_suite(CLI::App& app, Program& program) {
     auto* command =
         add_command(*suite, program, name, help, [&program, a, verb] { return verb(program, *a); });
     command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
-    command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
     return command;
   };
   auto* run_command =
-      add("run", "train unfinished runs, measure speed, print the leaderboard", run);
-  run_command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+      add("run", "train unfinished runs, measure speed, print the leaderboard", run_suite);
+  add_suite_options(*run_command, *a);
   run_command->add_flag("--all", a->all, kAllHelp);
-  run_command
-      ->add_option("--jobs", a->jobs,
-                   "runs trained at the same time (default 1), each with its share of the cores")
-      ->check(CLI::Range(1, 1024));
   run_command->add_option("--only", a->only,
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
                           "task of a job array runs");
   add_suite_submit(*suite, program);
-  add("status", "print one line per run", status)
-      ->add_flag("--watch", a->watch,
-                 "redraw the table every two seconds until all runs have ended");
+  auto* status_command = add("status", "print one line per run", status);
+  status_command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
+  status_command->add_flag("--watch", a->watch,
+                           "redraw the table every two seconds until all runs have ended");
 }
 
 }  // namespace lra::cli

@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 // A run that is at work writes lines and checkpoints more often.
 constexpr auto kSilence = std::chrono::minutes(10);
 
-constexpr std::array kStateNames = {"waiting",     "no data", "left out", "in use",   "damaged",
-                                    "running",     "done",    "stopped",  "diverged", "failed",
-                                    "interrupted", "queued",  "to submit"};
+constexpr std::array kStateNames = {"waiting", "no data",     "left out", "tried",    "in use",
+                                    "damaged", "running",     "done",     "stopped",  "diverged",
+                                    "failed",  "interrupted", "queued",   "to submit"};
 
 CellState state_of(RunStatus status) {
   switch (status) {
@@ -62,6 +62,18 @@ ConfigTable settings_of_data(const Cell& cell, const std::string& data_root) {
     }
   }
   return of_data;
+}
+
+// True for a try whose run was moved to where chosen ones are.
+bool was_chosen(const Cell& cell) {
+  const std::string moved = training::RunFolder{chosen_folder(cell)}.record();
+  if (fs::exists(training::RunFolder{try_folder(cell)}.record()) || !fs::exists(moved))
+    return false;
+  try {
+    return read_record(moved).config_hash == config_hash(cell.config.to_table());
+  } catch (const Error&) {  // damaged: it is in the way of whatever is chosen
+    return false;
+  }
 }
 
 }  // namespace
@@ -115,6 +127,7 @@ bool is_due(const Cell& cell) {
       return true;
     case CellState::kNoData:
     case CellState::kLeftOut:
+    case CellState::kTried:
     case CellState::kInUse:
     case CellState::kDamaged:
     case CellState::kDone:
@@ -128,7 +141,8 @@ bool is_due(const Cell& cell) {
 }
 
 bool is_skipped(const Cell& cell) {
-  return cell.state == CellState::kNoData || cell.state == CellState::kLeftOut;
+  return cell.state == CellState::kNoData || cell.state == CellState::kLeftOut ||
+         cell.state == CellState::kTried;
 }
 
 bool is_at_work(const Cell& cell) {
@@ -182,50 +196,67 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
   }
 }
 
-std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
-
-std::string Cell::run_name() const {
-  return file_name_of(task) + "-" + file_name_of(model) + "-s" + std::to_string(seed);
+std::string Cell::name() const {
+  const std::string settings = attempt.text.empty() ? "" : attempt.text + " ";
+  return task + " " + model + " " + settings + "seed " + std::to_string(seed);
 }
 
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
-                           const std::string& only) {
+std::string Cell::run_name() const { return fs::path(folder).filename().string(); }
+
+std::string chosen_folder(const Cell& cell) {
+  return cell.out + "/" + file_name_of(cell.task) + "-" + file_name_of(cell.model) + "-s" +
+         std::to_string(cell.seed);
+}
+
+std::string try_folder(const Cell& cell) {
+  return cell.out + "/" + kTriesFolder + "/" + file_name_of(cell.task) + "-" +
+         file_name_of(cell.model) + "-" + cell.attempt.name + "-s" + std::to_string(cell.seed);
+}
+
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data) {
   std::vector<Cell> cells;
-  std::vector<std::string> names;
+  const std::vector<Try> tries = suite.sweep ? tries_of(*suite.sweep) : std::vector<Try>(1);
   for (const std::string& task : suite.tasks) {
     for (const std::string& model : suite.models) {
       const std::string reason = reason_left_out(suite, task, model);
-      ConfigTable overrides = suite.common;
-      merge(overrides, suite.by_task.at(task));
-      merge(overrides, suite.by_model.at(model));
-      for (const int64_t seed : suite.seeds) {
-        Cell cell;
-        cell.task = task;
-        cell.model = model;
-        cell.seed = static_cast<uint64_t>(seed);
-        cell.accept = suite.accept;
-        cell.folder = out + "/" + cell.run_name();
-        names.push_back(cell.run_name());
-        if (!only.empty() && only != names.back()) continue;
-        const tasks::TaskOnData on{task, settings_of_data(cell, data)};
-        cell.config = training::resolve_on_data(on, model, suite.settings.preset, cell.seed, data,
-                                                overrides, {});
-        look_at_record(cell);
-        if (!reason.empty() && is_due(cell)) {
+      for (const Try& attempt : tries) {
+        ConfigTable overrides = suite.common;
+        merge(overrides, suite.by_task.at(task));
+        merge(overrides, suite.by_model.at(model));
+        merge(overrides, attempt.values);
+        for (const int64_t seed : suite.seeds) {
+          Cell& cell = cells.emplace_back();
+          cell.task = task;
+          cell.model = model;
+          cell.out = out;
+          cell.seed = static_cast<uint64_t>(seed);
+          cell.attempt = attempt;
+          cell.accept = suite.accept;
+          cell.folder = chosen_folder(cell);
+          const tasks::TaskOnData on{task, settings_of_data(cell, data)};
+          cell.config = training::resolve_on_data(on, model, suite.settings.preset, cell.seed, data,
+                                                  overrides, {});
+          if (suite.sweep && !was_chosen(cell)) cell.folder = try_folder(cell);
+          look_at_record(cell);
+          if (reason.empty() || !is_due(cell)) continue;
           cell.state = CellState::kLeftOut;
           cell.problem = reason;
         }
-        cells.push_back(std::move(cell));
       }
     }
   }
-  if (cells.empty()) {
-    throw Error({.where = "--only",
-                 .what = "the suite has no run '" + only + "'",
-                 .expected = "TASK-MODEL-sSEED",
-                 .advice = suggestion(only, names)});
-  }
   return cells;
+}
+
+Cell& cell_named(std::vector<Cell>& cells, const std::string& name) {
+  const auto found = std::ranges::find(cells, name, &Cell::run_name);
+  if (found != cells.end()) return *found;
+  std::vector<std::string> names;
+  for (const Cell& cell : cells) names.push_back(cell.run_name());
+  throw Error({.where = "--only",
+               .what = "the suite has no run '" + name + "'",
+               .expected = "TASK-MODEL-sSEED",
+               .advice = suggestion(name, names)});
 }
 
 void say(const Program& program, const std::string& text) {

@@ -15,6 +15,7 @@ enum class CellState {
   kWaiting,  // there is no record
   kNoData,
   kLeftOut,  // not trained to its end, and not to be: the suite's file says so
+  kTried,    // of a sweep: compared, and neither chosen nor to be trained further
   kInUse,    // another process works in its folder
   kDamaged,  // its record cannot be read or believed
   // The status of its record; who wrote "running" may be gone.
@@ -31,10 +32,15 @@ enum class CellState {
 // "waiting", "no data", "left out", ...
 std::string to_string(CellState state);
 
+inline constexpr int64_t kWholeTraining = INT64_MAX;
+
 // One run of a suite.
 struct Cell {
-  std::string task, model, folder;
+  std::string task, model, out, folder;  // `out`: of the suite
   uint64_t seed = 0;
+  Try attempt;             // of a sweep
+  int64_t goal = 0;        // the step of a try at which it is compared; 0: it ends with its test
+  bool is_chosen = false;  // by the sweep
   std::vector<std::string> accept;  // checks of the data whose warnings are accepted
   training::RunConfig config;
   CellState state = CellState::kWaiting;
@@ -46,11 +52,17 @@ struct Cell {
   std::string run_name() const;  // "text-linformer-s0", the last part of `folder`
 };
 
-// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs are in
-// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error if one of them has other
-// settings than the suite requests, or none has the name `only`.
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
-                           const std::string& only = "");
+// The folder of a run of a suite without a sweep, or with chosen settings; and of the others.
+std::string chosen_folder(const Cell& cell);
+std::string try_folder(const Cell& cell);
+
+// Every cell of the suite with its state. The runs are in `out`/TASK-MODEL-sSEED, their data under
+// `data`. Of a sweep: every try, which plan_sweep (cli/sweep_cells.h) then plans. Throws lra::Error
+// if one of them has other settings than the suite requests.
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data);
+
+// The cell with this run_name(). Throws lra::Error if there is none.
+Cell& cell_named(std::vector<Cell>& cells, const std::string& name);
 
 // Reads the record in the cell's folder again: sets state, record and problem. Throws lra::Error
 // for a run with other settings.
@@ -62,7 +74,7 @@ bool has_saved(const Cell& cell);
 // True if run_cells would train it, in its present state.
 bool is_due(const Cell& cell);
 
-// True if the suite does not train it and ends well nevertheless: left out, or without data.
+// True if the suite does not train it and ends well nevertheless: left out, without data, or tried.
 bool is_skipped(const Cell& cell);
 
 // True if a process is running it: its folder is locked; or its record says so, its lock was taken

@@ -72,8 +72,8 @@ void refuse_unknown_keys(const ConfigTable& table, const std::vector<std::string
 }
 
 std::vector<std::string> keys_of(const Suite& suite) {
-  std::vector<std::string> keys = {"name", "tasks", "models",    "seeds", "preset",
-                                   "set",  "bench", "leave_out", "accept"};
+  std::vector<std::string> keys = {"name", "tasks", "models",    "seeds",  "preset",
+                                   "set",  "bench", "leave_out", "accept", "sweep"};
   keys.insert(keys.end(), suite.tasks.begin(), suite.tasks.end());
   keys.insert(keys.end(), suite.models.begin(), suite.models.end());
   return keys;
@@ -163,6 +163,7 @@ Suite read_suite(const std::string& file) {
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);
   suite.left_out = take_left_out(table, suite);
+  if (table.find("sweep")) suite.sweep = read_sweep(take_table(table, "sweep"), file);
   if (table.find("bench")) {
     ConfigTable bench = take_table(table, "bench");
     suite.bench_lengths = take_list<int64_t>(bench, "lengths", file);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "cli/sweep.h"
 
 namespace lra::cli {
 
@@ -49,6 +50,7 @@ struct Suite {
   // [listops.train], [local.mixer] and the like; a model's override its task's.
   std::map<std::string, ConfigTable> by_task, by_model;
   std::vector<LeftOut> left_out;
+  std::optional<Sweep> sweep;
   std::optional<SuiteBench> bench;
   std::vector<int64_t> bench_lengths;  // tokens
 };

@@ -8,7 +8,9 @@
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
+#include "base/text_format.h"
 #include "cli/child_process.h"
+#include "cli/live_lines.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/run_identity.h"
@@ -67,9 +69,17 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
   }
 }
 
+// The step that a cell is trained to; 0 where only its data tell.
+int64_t last_step(const Cell& cell) {
+  if (cell.goal > 0 && cell.goal != kWholeTraining) return cell.goal;
+  const training::TrainConfig& train = cell.config.train;
+  if (cell.record.planned_steps > 0) return cell.record.planned_steps;
+  return train.epochs == 0 && train.examples == 0 ? train.steps : 0;
+}
+
 // Resources of each of the runs that run at the same time.
 struct Share {
-  bool is_whole = true;
+  bool is_whole = true, is_quiet = false;
   int threads = 0;  // 0: as many as there are
   int64_t memory_bytes = 0;
 };
@@ -94,7 +104,10 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   } else {
     words.insert(words.end(), {"--resume", cell.folder});
   }
-  if (common.quiet || !share.is_whole) words.push_back("--quiet");
+  if (cell.goal > 0) words.push_back("--no-test");
+  if (cell.goal > 0 && cell.goal != kWholeTraining)
+    words.insert(words.end(), {"--stop-after", std::to_string(cell.goal)});
+  if (share.is_quiet) words.push_back("--quiet");
   if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
   words.insert(words.end(), {"--device", common.device.str()});
   if (!share.is_whole)
@@ -131,10 +144,8 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
   cell.problem.clear();
   switch (static_cast<ExitCode>(result.exit_code)) {
     case ExitCode::kDone:
-      cell.state = CellState::kDone;
-      break;
     case ExitCode::kStopped:
-      cell.state = CellState::kStopped;
+      look_at_record(cell);
       break;
     case ExitCode::kDiverged:
       cell.state = CellState::kDiverged;
@@ -151,23 +162,36 @@ std::string explanation(const Cell& cell) {
     return "diverged; the same seed would diverge again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
+  const auto& validation = cell.record.val;
+  if (cell.state == CellState::kStopped && cell.goal > 0 && validation && !stop_requested()) {
+    return "validation " + percent(validation->accuracy) + " at step " +
+           thousands(validation->step);
+  }
+  if (cell.state == CellState::kDone && cell.record.test)
+    return "done, test accuracy " + percent(cell.record.test->accuracy);
   if (cell.state == CellState::kStopped) return "stopped; re-run the same command to resume";
   return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
 // Reports the warnings of a run that was quiet.
-void say_warnings(const Cell& cell, const std::string& name, const Program& program) {
+void tell_warnings(const Cell& cell, const std::string& name,
+                   const std::function<void(const std::string&)>& tell) {
   const std::string path = training::RunFolder{cell.folder}.record();
   if (cell.state == CellState::kDamaged || !fs::exists(path)) return;
   for (const std::string& warning : read_record(path).warnings.value_or(std::vector<std::string>{}))
-    say(program, name + ": " + warning);
+    tell(name + ": " + warning);
 }
 
 }  // namespace
 
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program) {
-  const Share share = share_of(jobs, program.common);
+  LiveLines lines(ProgressTarget::standard_error());
+  Share share = share_of(jobs, program.common);
+  share.is_quiet = program.common.quiet || jobs > 1 || lines.is_on();
+  const auto tell = [&](const std::string& text) {
+    if (!program.common.quiet) lines.print(text);
+  };
   Children children;
   const auto name = [&](size_t i) {
     return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
@@ -179,22 +203,27 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
       const size_t i = next++;
       Cell& cell = cells[i];
       if (is_due(cell)) prepare_folder(cell);
-      if (is_due(cell)) {
-        say(program, name(i) + (cell.state == CellState::kWaiting
-                                    ? ""
-                                    : ": resumes, it was " + to_string(cell.state)));
-        children.start(i, train_arguments(cell, data_root, share, program.common));
-      } else {
-        say(program, name(i) + ": " + explanation(cell));
+      if (!is_due(cell)) {
+        tell(name(i) + ": " + explanation(cell));
+        continue;
       }
+      const bool is_new = cell.state == CellState::kWaiting;
+      if (!lines.is_on()) {
+        const bool goes_on = is_new || cell.goal > 0 || cell.is_chosen;
+        tell(name(i) + (goes_on ? "" : ": resumes, it was " + to_string(cell.state)));
+      } else if (!program.common.quiet) {
+        lines.add(i, name(i), training::RunFolder{cell.folder}.metrics(), last_step(cell));
+      }
+      children.start(i, train_arguments(cell, data_root, share, program.common));
     }
     if (children.size() == 0) return;
-    const Children::Ended ended = children.wait_for_one();
+    const Children::Ended ended = children.wait_for_one([&] { lines.update(); });
     Cell& cell = cells[ended.id];
+    lines.remove(ended.id);
     judge_end(cell, ended.result, program);
-    if (jobs > 1) say_warnings(cell, name(ended.id), program);
-    if (jobs > 1 || cell.state != CellState::kDone)
-      say(program, name(ended.id) + ": " + explanation(cell));
+    if (share.is_quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), tell);
+    if (share.is_quiet || cell.state != CellState::kDone)
+      tell(name(ended.id) + ": " + explanation(cell));
   }
 }
 

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
 #include <thread>
 
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/run_pace.h"
 #include "cli/slurm.h"
 #include "cli/suite_cells.h"
+#include "cli/sweep_cells.h"
 #include "io/lock_file.h"
 #include "training/run/data_root.h"
 #include "training/run/run_folder.h"
@@ -21,37 +22,6 @@ namespace lra::cli {
 namespace {
 
 constexpr auto kRedraw = std::chrono::seconds(2);
-
-// The last line of training in metrics.jsonl: newer than the record, which is written with
-// checkpoints.
-struct Pace {
-  int64_t step = 0;
-  double loss = 0, tokens_per_s = 0;
-};
-
-std::optional<Pace> last_pace(const std::string& path) {
-  constexpr std::streamoff kTail = 8192;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const std::streamoff size = file.tellg(), begin = std::max<std::streamoff>(0, size - kTail);
-  std::string tail(static_cast<size_t>(size - begin), '\0');
-  file.seekg(begin);
-  if (!file.read(tail.data(), size - begin)) return {};
-  std::optional<Pace> pace;
-  for (size_t at = tail.find("{\"step\""); at != std::string::npos;) {
-    const size_t end = tail.find('\n', at);
-    if (end == std::string::npos) break;  // being written
-    const Json line = parse_json(std::string_view(tail).substr(at, end - at), path);
-    JsonFields fields(line, path);
-    if (fields.get<std::string>("kind") == "train") {
-      pace = {.step = fields.get<int64_t>("step"),
-              .loss = fields.get<double>("loss"),
-              .tokens_per_s = fields.get<double>("tokens_per_s")};
-    }
-    at = tail.find("{\"step\"", end);
-  }
-  return pace;
-}
 
 struct CellStatus {
   const Cell* cell;
@@ -102,15 +72,25 @@ std::string accuracy(const std::optional<Evaluation>& e) {
 }
 
 TextTable table_of(const std::vector<CellStatus>& all) {
-  TextTable table({"task", "model", "seed", "state", "steps", "loss", "tokens/s", "left",
-                   "validation", "test"});
+  const bool is_sweep = !all.empty() && !all[0].cell->attempt.text.empty();
+  std::vector<std::string> header = {"task", "model",    "seed", "state",      "steps",
+                                     "loss", "tokens/s", "left", "validation", "test"};
+  if (is_sweep) header.insert(header.begin() + 2, "settings");
+  TextTable table(header);
   for (const CellStatus& s : all) {
-    table.add_row(
-        {s.cell->task, s.cell->model, std::to_string(s.cell->seed), to_string(s.state),
-         std::to_string(s.steps) + "/" + (s.planned_steps ? std::to_string(*s.planned_steps) : "?"),
-         s.pace ? fixed(s.pace->loss, 3) : "-",
-         s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-", time_left(s),
-         accuracy(s.cell->record.val), accuracy(s.cell->record.test)});
+    std::vector<std::string> row = {
+        s.cell->task,
+        s.cell->model,
+        std::to_string(s.cell->seed),
+        to_string(s.state),
+        std::to_string(s.steps) + "/" + (s.planned_steps ? std::to_string(*s.planned_steps) : "?"),
+        s.pace ? fixed(s.pace->loss, 3) : "-",
+        s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-",
+        time_left(s),
+        accuracy(s.cell->record.val),
+        accuracy(s.cell->record.test)};
+    if (is_sweep) row.insert(row.begin() + 2, s.cell->attempt.text);
+    table.add_row(row);
   }
   return table;
 }
@@ -149,6 +129,7 @@ Json json_of(const std::vector<CellStatus>& all) {
     Json row = {{"task", s.cell->task}, {"model", s.cell->model},
                 {"seed", s.cell->seed}, {"state", to_string(s.state)},
                 {"steps", s.steps},     {"folder", s.cell->folder}};
+    if (!s.cell->attempt.text.empty()) row["settings"] = s.cell->attempt.text;
     if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
     const std::string problem = problem_of(s);
     if (!problem.empty()) row[s.state == CellState::kLeftOut ? "reason" : "problem"] = problem;
@@ -172,6 +153,7 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
       return s.is_submitted;
     case CellState::kNoData:
     case CellState::kLeftOut:
+    case CellState::kTried:
     case CellState::kInUse:
     case CellState::kDamaged:
     case CellState::kDone:
@@ -202,6 +184,7 @@ void note_other_data(std::vector<Cell>& cells) {
 std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
   cells = cells_of(suite, out, training::data_root(""));
+  if (suite.sweep) plan_sweep(suite, cells);
   note_other_data(cells);
   std::vector<CellStatus> all;
   const std::set<std::string> submitted = submitted_runs(out);

@@ -8,6 +8,7 @@
 #include "cli/child_process.h"
 #include "cli/slurm.h"
 #include "cli/suite_cells.h"
+#include "cli/sweep_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "training/run/data_root.h"
@@ -153,6 +154,8 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));
   const FileLock lock(suite_lock(job.out), "the suite folder " + job.out);
+  if (suite.sweep) plan_sweep(suite, cells);
+  if (suite.sweep && !a.dry_run) settle_choice(suite, cells);
   const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
   const std::vector<std::string> runs = missing_runs(cells, queued);
   const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);
@@ -177,6 +180,8 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_flag("--all", a->all, kAllHelp);
   command->add_option("--partition", a->job.partition, "partition of the cluster");
   command->add_option("--account", a->job.account, "account to charge");
+  command->add_option("--gres", a->job.gres,
+                      "GPUs of each run, as in gpu:1 or gpu:h100:1; with --device cuda");
   command->add_option("--time", a->job.time,
                       "time limit of each run, as in 12:00:00; a run that needs more saves and is "
                       "queued again");

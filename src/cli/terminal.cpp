@@ -78,6 +78,24 @@ int terminal_width() {
   return columns ? std::clamp(std::atoi(columns), 0, 10000) : 0;
 }
 
+bool shows_color() {
+  const char* off = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal && std::string_view(terminal) == "dumb";
+  return ::isatty(STDOUT_FILENO) && !(off && *off) && !is_dumb;
+}
+
+bool shows_utf8() {
+  if (!::isatty(STDOUT_FILENO)) return false;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* locale = std::getenv(name);
+    if (!locale || !*locale) continue;
+    const std::string_view text = locale;
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+  }
+  return false;
+}
+
 std::string fitted_table(const std::vector<std::string>& header,
                          const std::vector<std::vector<std::string>>& rows, int width) {
   std::vector<int> widths;

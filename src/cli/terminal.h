@@ -14,6 +14,11 @@ namespace lra::cli {
 // Columns of the terminal that standard output is, else those of the variable COLUMNS, else 0.
 int terminal_width();
 
+// True if standard output is a terminal with colors that the user has not switched off (NO_COLOR,
+// TERM=dumb); and if it is one that shows UTF-8, by its locale.
+bool shows_color();
+bool shows_utf8();
+
 // A table as TextTable makes it, with cells broken at spaces so that it is at most `width` columns
 // wide where that is possible; 0: any width. Rows have as many cells as the header.
 std::string fitted_table(const std::vector<std::string>& header,

@@ -14,6 +14,7 @@
 #include "base/text_format.h"
 #include "checks/check_table.h"
 #include "cli/command.h"
+#include "cli/usage.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/check_record.h"
@@ -38,7 +39,9 @@ struct TrainArguments {
   int64_t histogram_every = 0;
   int64_t rank_timeout_s = 600;
   int64_t memory_limit = INT64_MAX;
+  int64_t stop_after = INT64_MAX;
   bool mlperf_log = false;
+  bool no_test = false;
   bool go_on = false;
   std::string init_from;
   bool init_partial = false;
@@ -327,6 +330,8 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
        .quiet = program.common.quiet,
        .memory_limit = a.memory_limit,
        .provenance = program_provenance(program.common),
+       .stop_after = a.stop_after,
+       .stop_before_test = a.no_test,
        .histogram_every = a.histogram_every,
        .mlperf_log = a.mlperf_log,
        .profile = a.profile},
@@ -339,6 +344,7 @@ ExitCode train(const Program& program, TrainArguments arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
+  refuse_swapped(arguments.task, arguments.model, program.common.argv);
   if (launch.restarts > 0 && arguments.resume.empty()) arguments.go_on = true;
   training::ChangedRun wanted = requested_config(arguments);
   const training::RunFolder folder{run_folder(arguments, wanted.config.task)};
@@ -417,6 +423,12 @@ void add_train(CLI::App& app, Program& program) {
                    "bytes that train.memory_check may assume, even if more are free: the rest is "
                    "left to other runs on this machine")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--stop-after", a->stop_after,
+                   "stop after this step; the schedule does not change, and --resume continues")
+      ->check(count_range());
+  command->add_flag("--no-test", a->no_test,
+                    "stop before the test: --resume makes it, 'lra tune' only for chosen settings");
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
   add_set_option(
       *command, a->sets,

@@ -72,6 +72,13 @@ void fields(auto& f, InitialWeights& weights) {
   f("pretraining", weights.pretraining);
 }
 
+void fields(auto& f, Tuning& tuning) {
+  f("tried", tuning.tried);
+  f("steps", tuning.steps);
+  f("chosen_by", tuning.chosen_by);
+  f("varied", tuning.varied);
+}
+
 void fields(auto& f, PythonCode& code) {
   f("source_sha256", code.source_sha256);
   f("packages", code.packages);
@@ -115,6 +122,7 @@ void fields(auto& f, RunRecord& r) {
   f("data_checks", r.data_checks);
   f("earlier_parts", r.earlier_parts);
   f("initial_weights", r.initial_weights);
+  f("tuning", r.tuning);
   f("train", r.train);
   f("val", r.val);
   f("test", r.test);

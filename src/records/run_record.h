@@ -103,6 +103,18 @@ struct InitialWeights {
   std::optional<Pretraining> pretraining = {};  // absent: the weights are not of such a run
 };
 
+// The comparison of settings that chose those of a run: a sweep.
+struct Tuning {
+  int64_t tried = 0;                     // settings that were compared, those of the run included
+  int64_t steps = 0;                     // trained by all runs of all of them together
+  std::string chosen_by = {};            // "mean validation accuracy of 3 seeds"
+  std::vector<std::string> varied = {};  // "train.learning_rate"
+};
+
+// The folder of a sweep's runs whose settings were not chosen, inside the folder of those chosen.
+// A report of the outer folder leaves it out; it has to be named.
+inline constexpr const char* kTriesFolder = "tries";
+
 // The code of a model that is a Python class. Its bits are not promised to be the same at every
 // number of threads.
 struct PythonCode {
@@ -162,6 +174,7 @@ struct RunRecord : RunIdentity {
   std::optional<std::vector<CheckFinding>> data_checks = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings
   std::optional<InitialWeights> initial_weights = {};          // absent: drawn at random
+  std::optional<Tuning> tuning = {};                           // absent: settings of no sweep
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;
   std::vector<Measurement> measurements;

@@ -54,6 +54,7 @@ RunRecord full_record() {
   r.warnings = {"a damaged checkpoint", "a \"schedule\""};
   r.data_checks = {{"copies", CheckLevel::kWarning, "test", "3 examples are also in train", true},
                    {"remarks", CheckLevel::kNote, "", "classes are uneven", false}};
+  r.tuning = {15, 4500, "mean validation accuracy of 3 seeds", {"train.learning_rate"}};
   r.train = Evaluation{1, 0.1, 0.2, 3};
   r.val = Evaluation{4, 0.4, 0.5, 6};
   r.test = Evaluation{7, std::nan(""), 0.8, 9};
@@ -97,6 +98,8 @@ TEST(RunRecord, RoundTripsEveryField) {
   EXPECT_EQ(back.val_curve.at(1).accuracy, 0.6);
   EXPECT_EQ(back.measurements.at(0).fastest_steps_per_s, 1.75);
   EXPECT_EQ(back.baselines.at("majority"), 0.173);
+  EXPECT_EQ(back.tuning->tried, 15);
+  EXPECT_EQ(back.tuning->varied.at(0), "train.learning_rate");
   EXPECT_EQ(back.provenance.command.at(1), "train");
   EXPECT_EQ(back.provenance.kernels.at("attention"), "avx512");
   EXPECT_EQ(canonical_text(back.config), canonical_text(full_record().config));

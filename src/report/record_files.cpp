@@ -16,8 +16,21 @@ namespace fs = std::filesystem;
 using Wanted = bool (*)(const fs::path& path);
 
 bool is_run_record(const fs::path& path) { return path.filename() == "record.json"; }
+// Those of a sweep's other runs too.
+bool is_any_run_record(const fs::path& path) { return is_run_record(path); }
 bool is_analysis(const fs::path& path) {
   return path.extension() == ".json" && path.parent_path().filename() == "analysis";
+}
+
+// A report is of the runs that a sweep chose.
+bool is_left_out(const fs::path& path, Wanted wanted, std::vector<std::string>* problems) {
+  if (path.filename() != kTriesFolder || wanted == is_any_run_record) return false;
+  if (wanted == is_run_record) {
+    problems->push_back(path.string() +
+                        ": left out; runs of a sweep that were not chosen: name this folder to "
+                        "see them");
+  }
+  return true;
 }
 
 // Adds the wanted files below `folder`, through links; a subfolder that may not be opened is a
@@ -36,7 +49,7 @@ void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& seen,
     const fs::path path = folder / name;
     std::error_code status_error;
     if (fs::is_directory(path, status_error)) {
-      search(path, wanted, seen, found, problems);
+      if (!is_left_out(path, wanted, problems)) search(path, wanted, seen, found, problems);
     } else if (wanted(path)) {
       const fs::path real = fs::canonical(path, status_error);
       found.insert(status_error ? path : real);
@@ -139,7 +152,7 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
 }
 
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
-                                           std::vector<std::string>* problems) {
+                                           std::vector<std::string>* problems, bool with_tries) {
   std::set<fs::path> found, seen;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -153,7 +166,7 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
       continue;
     }
     const size_t before = found.size(), problems_before = problems->size();
-    search(real, is_run_record, seen, found, problems);
+    search(real, with_tries ? is_any_run_record : is_run_record, seen, found, problems);
     if (found.size() == before && problems->size() == problems_before) {
       problems->push_back(path + ": no record.json that was not named before");
     }

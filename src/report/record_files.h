@@ -12,10 +12,12 @@
 namespace lra::report {
 
 // The run records at `paths`, sorted: each a record file, or a folder searched through all its
-// subfolders for files called record.json. Links to folders are not followed; a file reached twice
-// counts once. A path without any adds one line to `problems`.
+// subfolders for files called record.json. A subfolder kTriesFolder is left out and named in
+// `problems`, unless `with_tries`. A file reached twice counts once. A path without any adds one
+// line to `problems`.
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
-                                           std::vector<std::string>* problems);
+                                           std::vector<std::string>* problems,
+                                           bool with_tries = false);
 
 // Reads those files, in their order. A file that cannot be read, is not a run record, was edited,
 // or is contradicted by the log next to it (read_consistent_record()) adds one line to `problems`

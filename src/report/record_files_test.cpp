@@ -103,6 +103,17 @@ TEST_F(RecordFiles, LinksToFoldersAreFollowedOnce) {
   EXPECT_THAT(problems_, IsEmpty());
 }
 
+TEST_F(RecordFiles, ASweepsOtherRunsAreLeftOutUnlessTheirFolderIsNamed) {
+  add("sweep/chosen", "transformer");
+  add("sweep/tries/other", "transformer");
+  const std::string sweep = (root_ / "sweep").string();
+  EXPECT_EQ(find_record_files({sweep}, &problems_).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("sweep/tries: left out")));
+  EXPECT_EQ(find_record_files({sweep}, &problems_, true).size(), 2u);
+  EXPECT_EQ(find_record_files({sweep + "/tries"}, &problems_).size(), 1u);
+  EXPECT_EQ(problems_.size(), 1u);
+}
+
 class AnalysisFiles : public RecordFiles {
  protected:
   void add_rollout(const std::string& picture_bytes, int64_t step = 0,

@@ -50,6 +50,22 @@ words_and_flags() {
   refuse 2 "did you mean 'train.steps'" help train.stpes
   refuse 2 "did you mean 'train.steps'" help stpes
   refuse 2 "unknown setting 'steps'; did you mean 'train.steps'" train listops transformer --set steps=5
+  refuse 2 "'--steps' is a setting; type: .*lra train listops transformer --set train.steps=10" \
+    train listops transformer --steps 10
+  refuse 2 "type: .*lra train --set train.learning_rate=1e-3 listops transformer" \
+    train --lr=1e-3 listops transformer
+  refuse 2 "type: .*--set train.batch_size=8" train listops transformer --batch-size 8
+  refuse 2 "type: .*--set train.epochs=2" train listops transformer --epochs 2
+  refuse 2 "type: .*--set mixer.rank=8" train listops linformer --rank 8
+  refuse 2 "type: .*--set model.dropout=0" train listops transformer --dropout 0
+  refuse 2 "did you mean 'train.learning_rate'" train listops transformer --set lr=1e-3
+  refuse 2 "transformer: is a model; the task comes first; type: .*lra train listops transformer --seed 3" \
+    train transformer listops --seed 3
+  refuse 2 "did you mean: .*lra eval runs/x" test runs/x
+  refuse 2 "did you mean: .*lra train --resume runs/x" resume runs/x
+  refuse 2 "did you mean: .*lra eval --json x" eval --fmt x
+  refuse 2 "did you mean: .*lra report --format csv runs" report --fmt csv runs
+  refuse 2 "--accept cannot change when a run is resumed" train --resume runs/x --accept copies
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*$(limits 1 1024)" train listops transformer --threads 0
   refuse 2 "threads.*-1" info --threads -1

@@ -143,6 +143,59 @@ ranks_of_srun() {
   passed "srun -n 2 lra train"
 }
 
+# example N: the N-th block of code of docs/clusters.md that is a script of bash, or a loop.
+example() {
+  awk -v wanted="$1" '/^```/ { inside = !inside; if (inside) number++; next } inside && number == wanted' \
+    "$here/../../docs/clusters.md"
+}
+
+# The script of the documentation, with two processes instead of eight GPUs: SLURM's signal before the
+# end of the time saves the run, and the same script resumes it.
+ranks_of_torchrun() {
+  local torchrun
+  torchrun=$(dirname "$LRA_PYTHON")/torchrun
+  [[ -x $torchrun ]] || torchrun=$(command -v torchrun)
+  example 6 | sed "s|exec torchrun|exec $torchrun|; s|^  lra |  $LRA_PROGRAM |; s| --gres=gpu:8||; s|=64|=2|
+    s|per-node 8|per-node 2|; s|--device cuda --threads 8|--threads 1 --data '$scratch/data'|
+    s|text s4d --preset published|listops local --set task.length=64 --set train.steps=100000 --set train.eval_every=100000 --set train.log_every=1|
+    s|^#SBATCH --time=24:00:00|#SBATCH --time=10|" >ranks.sbatch
+  grep -q "per-node 2.*no-python" ranks.sbatch || fail "the example has changed: $(cat ranks.sbatch)"
+  make_listops data/listops 64 16 8
+  local id
+  id=$(sbatch --parsable ranks.sbatch)
+  wait_for 60 "the first steps of two ranks" test -s runs/text-s4d/metrics.jsonl
+  scancel --batch --signal=TERM "$id"
+  wait_for 60 "the end of the job" no_jobs
+  [[ $(field runs/text-s4d/record.json status) == stopped ]] || fail "not saved: $(cat ./*.log)"
+  [[ $(field runs/text-s4d/record.json provenance ranks) == 2 ]] || fail "not two ranks"
+  local steps
+  steps=$(field runs/text-s4d/record.json steps)
+  id=$(sbatch --parsable ranks.sbatch)
+  wait_for 60 "more steps" eval "[[ \$(wc -l <runs/text-s4d/metrics.jsonl) -gt $((steps + 5)) ]]"
+  scancel --batch --signal=TERM "$id"
+  wait_for 60 "the end of the job" no_jobs
+  [[ $(field runs/text-s4d/record.json steps) -gt $steps ]] || fail "it did not go on after step $steps"
+  passed "the script with torchrun saves before its time is over, and resumes"
+}
+
+# The loop of the documentation trains all rounds of a sweep.
+sweep_in_rounds() {
+  sed 's/^tasks = .*/tasks = ["listops"]/; /^\[pathfinder.task\]/,$d; s/^name = .*/name = "sweep"/' small.toml >sweep.toml
+  printf '[sweep]\nhalving = 2\n[sweep.train]\nlearning_rate = [1e-4, 1e-3, 1e-2]\n' >>sweep.toml
+  sed -i 's/^eval_every = .*/eval_every = 5/' sweep.toml
+  mkdir -p bin
+  ln -sf "$LRA_PROGRAM" bin/lra
+  example 4 | sed "s| --gres gpu:1 --device cuda||; s|--time 2:00:00|--time 10|" >rounds.bash
+  grep -q 'suite submit sweep.toml' rounds.bash || fail "the example has changed: $(cat rounds.bash)"
+  PATH="$PWD/bin:$PATH" LRA_DATA="$data" timeout 300 bash rounds.bash >out 2>err ||
+    fail "the rounds ended with $?: $(cat out err)"
+  lra suite run sweep.toml --data "$data" --threads 1 >leaderboard 2>err || fail "$(cat err)"
+  [[ $(states sweep.toml runs/sweep) == " 2 done 4 tried" ]] || fail "$(lra suite status sweep.toml)"
+  [[ $(find runs/sweep/slurm -name 'job*' -o -name '*.log' | wc -l) -gt 0 ]] || fail "no job ran"
+  grep -q 'array-1.sbatch' out || fail "nothing was submitted: $(cat out)"
+  passed "a sweep in rounds of job arrays, by the loop of the documentation"
+}
+
 # A refusal takes one line, and nothing is submitted.
 refused() {
   local line="$1"
@@ -201,9 +254,11 @@ deaf_to_early_saves() {
 # Before there is a cluster.
 dry_run() {
   expect_code 0 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml --slurm --out "$out" \
-    --data "$data" --dry-run --partition main
+    --data "$data" --dry-run --partition main --gres gpu:1 --device cuda
   bash -n "$out/slurm/array-1.sbatch" || fail "bash cannot read the script"
   grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"
+  grep -q '^#SBATCH --gres=gpu:1' "$out/slurm/array-1.sbatch" || fail "no --gres in the script"
+  grep -q -- '--device cuda' "$out/slurm/array-1.sbatch" || fail "no --device in the script"
   deaf_to_early_saves "$out/slurm/array-1.sbatch"
   expect_states small.toml "$out" " 4 waiting"
   [[ -z $(ls "$data") ]] || fail "a dry run made data"
@@ -284,6 +339,8 @@ tasks_of_srun
 refusals
 four_runs
 ranks_of_srun
+ranks_of_torchrun
+sweep_in_rounds
 disturbed_runs
 end_cluster
 [[ -z $(find "$cluster" -name '*.pid') ]] || fail "a daemon did not end: $(ls "$cluster")"

@@ -7,6 +7,50 @@
 namespace lra::training {
 namespace {
 
+// A try of a sweep: compared after a few steps, trained to the end, and tested only then.
+TEST_F(TinyTraining, StopsBeforeItsTestAndResumesToTheSameBits) {
+  const RunConfig config = kept_run({"train.steps=8", "train.eval_every=4"});
+  TrainOptions options;
+  options.stop_before_test = true;
+  options.stop_after = 4;
+  const RunRecord early = run_with(options, config, "try");
+  EXPECT_EQ(early.status, RunStatus::kStopped);
+  EXPECT_EQ(early.steps, 4);
+  ASSERT_TRUE(early.val.has_value()) << "what it is compared by";
+  options.resume = true;
+  options.stop_after = INT64_MAX;
+  const RunRecord trained = run_with(options, config, "try");
+  EXPECT_EQ(trained.status, RunStatus::kStopped);
+  EXPECT_EQ(trained.steps, 8);
+  EXPECT_EQ(trained.val->step, 8);
+  EXPECT_FALSE(trained.test.has_value());
+  const RunRecord whole = run(config, "whole"), tested = resume(config, "try");
+  expect_same_end(tested, "try", whole, "whole");
+}
+
+TEST_F(TinyTraining, ARunThatEndsEarlyIsNotTestedEither) {
+  TrainOptions options;
+  options.stop_before_test = true;
+  const RunRecord record = run_with(options,
+                                    kept_run({"train.steps=40", "train.eval_every=2",
+                                              "train.patience=1", "train.learning_rate=0"}),
+                                    "try");
+  EXPECT_EQ(record.status, RunStatus::kStopped);
+  EXPECT_TRUE(record.ended_by.has_value());
+  EXPECT_LT(record.steps, 40);
+  EXPECT_FALSE(record.test.has_value());
+}
+
+TEST_F(TinyTraining, KeepsHowItsSettingsWereChosen) {
+  const RunConfig config = kept_run({"train.steps=4"});
+  TrainOptions options;
+  options.stop_before_test = true;
+  RunRecord record = run_with(options, config, "try");
+  record.tuning = {5, 60, "validation accuracy", {"train.learning_rate"}};
+  write_record(record, folder("try").record());
+  EXPECT_EQ(resume(config, "try").tuning->steps, 60);
+}
+
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -122,7 +122,7 @@ Trainer::Trained Trainer::train(Progress& bar) {
     } else if (checkpoint_due() && !save(false)) {
       return {.failure = bad_weight_failure()};
     }
-    if (over) return {.complete = true};
+    if (over) return {.complete = !options_.stop_before_test};
     if (agreement_.stop() || progress_.step >= options_.stop_after) return {};
     if (agreement_.take_save_request() && !save(false)) return {.failure = bad_weight_failure()};
     const std::string failure = train_step(bar);

@@ -5,6 +5,7 @@
 
 #include "base/resources.h"
 #include "checks/check_table.h"
+#include "io/progress.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/loop/budget.h"
@@ -180,6 +181,7 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                  .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
                            "eval' tests its current weights"});
   }
+  record.tuning = before.tuning;
   record.earlier_parts = before.earlier_parts;
   if (!change.empty()) {
     auto& parts = record.earlier_parts ? *record.earlier_parts : record.earlier_parts.emplace();
@@ -201,7 +203,11 @@ void add_data_checks(const PreparedRun& run, std::vector<CheckFinding> found, Ru
     return;
   }
   std::ranges::move(tasks::checks_of(*run.task, run.dataset), std::back_inserter(found));
-  checks::accept(run.options.accept, found);
+  for (const std::string& name : checks::accept(run.options.accept, found)) {
+    if (!run.options.quiet)
+      print_message("--accept " + name +
+                    ": this check found nothing in the data, nothing to accept");
+  }
   if (!found.empty()) record.data_checks = std::move(found);
 }
 

@@ -39,6 +39,8 @@ struct TrainOptions {
   int64_t time_ends_after = 0;
   // The step after which the run stops as if it had been asked to; its schedule does not change.
   int64_t stop_after = INT64_MAX;
+  // Stops after the last validation: the test is left to whoever resumes the run.
+  bool stop_before_test = false;
   // Additional output, on request; it does not change the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
   bool mlperf_log = false;      // mllog.txt

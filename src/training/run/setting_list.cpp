@@ -53,12 +53,61 @@ std::vector<Setting> all_settings() {
   return list.take();
 }
 
+// Names that other programs use for settings.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"lr", "learning_rate"},
+    {"wd", "weight_decay"},
+    {"bs", "batch_size"},
+    {"batch", "batch_size"},
+    {"epoch", "epochs"},
+    {"step", "steps"},
+    {"max_steps", "steps"},
+    {"num_steps", "steps"},
+    {"num_epochs", "epochs"},
+    {"warmup", "warmup_steps"},
+    {"grad_clip", "clip_norm"},
+    {"max_grad_norm", "clip_norm"},
+    {"scheduler", "schedule"},
+    {"dim", "embed_dim"},
+    {"hidden_size", "embed_dim"},
+    {"d_model", "embed_dim"},
+    {"width", "embed_dim"},
+    {"depth", "layers"},
+    {"num_layers", "layers"},
+    {"n_layers", "layers"},
+    {"num_heads", "heads"},
+    {"n_heads", "heads"},
+    {"max_length", "length"},
+    {"seq_len", "length"},
+    {"gradient_accumulation", "accumulate"}};
+
+// The program's spelling of a name: "learning_rate" for "learning-rate" and "lr".
+std::string own_name(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  for (const auto& [other, own] : kOtherNames) {
+    if (name == other) return own;
+  }
+  return name;
+}
+
 std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+std::vector<std::string> distinct_names(const std::vector<Setting>& settings) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) {
+    if (std::ranges::find(names, setting.name) == names.end()) names.push_back(setting.name);
+  }
+  return names;
+}
 
 }  // namespace
 
-std::vector<Setting> find_settings(const std::string& name) {
-  std::vector<Setting> found = all_settings();
+std::vector<Setting> find_settings(const std::string& given) {
+  const std::vector<Setting> all = all_settings();
+  const bool is_known = std::ranges::any_of(
+      all, [&](const Setting& setting) { return last_word(setting.name) == given; });
+  const std::string name = is_known ? given : own_name(given);
+  std::vector<Setting> found = all;
   std::erase_if(found, [&](const Setting& setting) {
     return setting.name != name && last_word(setting.name) != name &&
            !setting.name.starts_with(name + ".");
@@ -67,6 +116,9 @@ std::vector<Setting> find_settings(const std::string& name) {
 }
 
 std::string setting_suggestion(const std::string& name) {
+  if (const auto found = find_settings(name); !found.empty() && name.find('.') == name.npos) {
+    return "did you mean " + quoted_list(distinct_names(found)) + "?";
+  }
   const std::vector<Setting> all = all_settings();
   const auto spelled = [&](const Setting& setting) {
     return name.find('.') == std::string::npos ? last_word(setting.name) : setting.name;
@@ -74,12 +126,9 @@ std::string setting_suggestion(const std::string& name) {
   std::vector<std::string> known;
   for (const Setting& setting : all) known.push_back(spelled(setting));
   const std::string near = nearest_name(name, known);
-  std::vector<std::string> found;
-  for (const Setting& setting : all) {
-    if (near.empty() || spelled(setting) != near) continue;
-    if (std::ranges::find(found, setting.name) == found.end()) found.push_back(setting.name);
-  }
-  return found.empty() ? "" : "did you mean " + quoted_list(found) + "?";
+  std::vector<Setting> found = all;
+  std::erase_if(found, [&](const Setting& setting) { return spelled(setting) != near; });
+  return found.empty() ? "" : "did you mean " + quoted_list(distinct_names(found)) + "?";
 }
 
 std::string nearest_setting(const std::string& section, const std::string& name) {

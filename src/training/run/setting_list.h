@@ -15,8 +15,9 @@ struct Setting {
   FieldInfo field;
 };
 
-// Settings with this full name ("train.steps"), this last word ("steps") or in this section
-// ("train"). One that several tasks or models share is there once if it is the same for all.
+// Settings with this full name ("train.steps"), this last word ("steps"; or "batch-size", or "lr",
+// as other programs call them) or in this section ("train"). One that several tasks or models share
+// is there once if it is the same for all.
 std::vector<Setting> find_settings(const std::string& name);
 
 // "did you mean 'train.steps'?" for a name that may lack its section and may be mistyped; empty

@@ -1,0 +1,312 @@
+#include "cli/sweep_cells.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "cli/sweep.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
+#include "training/run/run_folder.h"
+
+namespace lra::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kDivergedScore = -1;
+
+// All tries of one model on one task: tries x seeds cells, the seeds of a try side by side.
+struct Group {
+  std::span<Cell> cells;
+  size_t seeds;
+
+  size_t tries() const { return cells.size() / seeds; }
+  std::span<Cell> of_try(size_t index) const { return cells.subspan(index * seeds, seeds); }
+};
+
+std::vector<Group> groups_of(const Suite& suite, std::vector<Cell>& cells) {
+  std::vector<Group> groups;
+  const size_t seeds = suite.seeds.size(), size = tries_of(*suite.sweep).size() * seeds;
+  for (size_t begin = 0; begin < cells.size(); begin += size) {
+    const std::span<Cell> group = std::span(cells).subspan(begin, size);
+    const bool is_skipped = std::ranges::any_of(group, [](const Cell& cell) {
+      return cell.state == CellState::kNoData || cell.state == CellState::kLeftOut;
+    });
+    if (!is_skipped) groups.push_back({.cells = group, .seeds = seeds});
+  }
+  return groups;
+}
+
+bool has_ended(const Cell& cell) {
+  switch (cell.record.status) {
+    case RunStatus::kDone:
+    case RunStatus::kStopped:
+    case RunStatus::kDiverged:
+      return true;
+    case RunStatus::kRunning:
+    case RunStatus::kFailed:
+      break;
+  }
+  return false;
+}
+
+// True if the cell was validated at step `goal`, or ended before it for good.
+bool has_reached(const Cell& cell, int64_t goal) {
+  const RunRecord& record = cell.record;
+  if (!has_ended(cell)) return false;
+  if (record.status == RunStatus::kDiverged) return true;
+  if (record.val_curve.empty()) return false;
+  const int64_t validated = record.val_curve.back().step;
+  const bool is_over = record.ended_by || record.steps >= record.planned_steps;
+  return validated >= goal || (is_over && validated == record.steps);
+}
+
+// Validation accuracy of the weights that would be tested if the run had ended at step `goal`.
+double score_of(const Cell& cell, int64_t goal) {
+  if (cell.record.status == RunStatus::kDiverged) return kDivergedScore;
+  const bool takes_best = cell.config.train.test_checkpoint == "best";
+  double score = kDivergedScore;
+  for (const Evaluation& e : cell.record.val_curve) {
+    if (e.step > goal) break;
+    score = takes_best ? std::max(score, e.accuracy) : e.accuracy;
+  }
+  return score;
+}
+
+// Mean over the seeds, by try. A try of which a seed diverged comes after all others.
+std::vector<double> scores_of(const Group& group, int64_t goal) {
+  std::vector<double> scores;
+  for (size_t i = 0; i < group.tries(); ++i) {
+    double sum = 0;
+    bool diverged = false;
+    for (const Cell& cell : group.of_try(i)) {
+      const double score = score_of(cell, goal);
+      diverged = diverged || score == kDivergedScore;
+      sum += score;
+    }
+    scores.push_back(diverged ? kDivergedScore : sum / static_cast<double>(group.seeds));
+  }
+  return scores;
+}
+
+void refuse_incomparable(const Suite& suite, const Cell& cell) {
+  const training::TrainConfig& train = cell.config.train;
+  if (cell.config.make_task()->validation() == "test") {
+    throw Error(
+        {.where = "sweep",
+         .what = cell.task + " validates on its test set, which must not choose settings",
+         .expected = "a validation set of its own",
+         .advice = "add --set task.validation=heldout (in a suite: validation = \"heldout\" "
+                   "in [" +
+                   cell.task + ".task])"});
+  }
+  if (suite.sweep->settings.halving == 0) return;
+  for (const std::string& name : varied_names(*suite.sweep)) {
+    if (name != "train.steps" && name != "train.epochs" && name != "train.examples" &&
+        name != "train.eval_every") {
+      continue;
+    }
+    throw Error({.where = "sweep.halving",
+                 .what = "compares runs at equal steps, and " + name + " varies",
+                 .expected = "the same length for all",
+                 .advice = "leave out one of the two"});
+  }
+  if (train.epochs > 0 || train.examples > 0) {
+    throw Error({.where = "sweep.halving",
+                 .what = "compares runs at steps, and their length is set in epochs or examples",
+                 .expected = "train.steps",
+                 .advice = "set train.steps instead"});
+  }
+}
+
+std::vector<int64_t> goals_of(const Suite& suite, const Group& group) {
+  const training::TrainConfig& train = group.cells[0].config.train;
+  const int64_t halving = suite.sweep->settings.halving;
+  std::vector<int64_t> goals = milestones(train.steps, train.eval_every, halving, group.tries());
+  if (halving > 0 && goals.empty() && group.tries() > 1) {
+    throw Error({.where = "sweep.halving",
+                 .what = "needs a validation before the last step; train.eval_every is " +
+                         std::to_string(train.eval_every) + ", train.steps " +
+                         std::to_string(train.steps),
+                 .expected = "validations while the runs train",
+                 .advice = "add --set train.eval_every=" +
+                           std::to_string(std::max<int64_t>(1, train.steps / 10))});
+  }
+  goals.push_back(kWholeTraining);
+  return goals;
+}
+
+// The state of a cell that trains, or is tested, is that of its record.
+void take_up(Cell& cell) {
+  if (cell.state == CellState::kTried) look_at_record(cell);
+}
+
+void plan_group(const Suite& suite, const Group& group) {
+  for (Cell& cell : group.cells) {
+    cell.goal = 0;
+    cell.is_chosen = false;
+  }
+  const std::vector<int64_t> goals = goals_of(suite, group);
+  std::vector<size_t> entrants(group.tries());
+  std::iota(entrants.begin(), entrants.end(), 0);
+  bool is_waiting = false;
+  for (size_t m = 0; m < goals.size() && !is_waiting; ++m) {
+    for (const size_t entrant : entrants) {
+      for (Cell& cell : group.of_try(entrant)) {
+        if (has_reached(cell, goals[m])) continue;
+        cell.goal = goals[m];
+        is_waiting = true;
+      }
+    }
+    if (is_waiting) break;
+    const bool is_last = m + 1 == goals.size();
+    const size_t keep = is_last ? 1 : kept_after(m, suite.sweep->settings.halving, group.tries());
+    entrants = best_of(entrants, scores_of(group, goals[m]), keep);
+  }
+  if (!is_waiting) {
+    for (Cell& cell : group.of_try(entrants[0])) cell.is_chosen = true;
+  }
+  for (Cell& cell : group.cells) {
+    if (cell.goal > 0 || cell.is_chosen) {
+      take_up(cell);
+    } else {
+      cell.state = CellState::kTried;
+      cell.problem.clear();
+    }
+  }
+}
+
+Tuning tuning_of(const Suite& suite, const Group& group) {
+  Tuning tuning{.tried = static_cast<int64_t>(group.tries()),
+                .chosen_by = group.seeds == 1 ? "validation accuracy"
+                                              : "mean validation accuracy of " +
+                                                    std::to_string(group.seeds) + " seeds",
+                .varied = varied_names(*suite.sweep)};
+  for (const Cell& cell : group.cells) tuning.steps += cell.record.steps;
+  return tuning;
+}
+
+bool has_tuning(const Cell& cell, const Tuning& tuning) {
+  const auto& known = cell.record.tuning;
+  return known && known->tried == tuning.tried && known->steps == tuning.steps &&
+         known->chosen_by == tuning.chosen_by && known->varied == tuning.varied;
+}
+
+void move_run(Cell& cell, const std::string& to) {
+  if (cell.folder == to) return;
+  if (fs::exists(to)) {
+    throw Error({.where = to,
+                 .what = "is in the way of the run that the sweep chose, " + cell.folder,
+                 .expected = "no run, or one of this sweep",
+                 .advice = "move it away, or choose another --out"});
+  }
+  make_folder(folder_of(to));
+  fs::rename(cell.folder, to);
+  cell.folder = to;
+}
+
+// Locked until it has moved: nobody works in it.
+void settle(Cell& cell, const Tuning* tuning) {
+  const std::string place = tuning ? chosen_folder(cell) : try_folder(cell);
+  const bool has_record = !tuning || has_tuning(cell, *tuning);
+  if (has_record && cell.folder == place) return;
+  const training::RunFolder folder{cell.folder};
+  const FileLock lock(folder.lock(), "the run folder " + cell.folder);
+  if (!has_record) {
+    cell.record.tuning = *tuning;
+    write_record(cell.record, folder.record());
+  }
+  move_run(cell, place);
+}
+
+std::string fate_of(const Cell& cell, bool is_chosen) {
+  if (is_chosen) return "chosen";
+  if (cell.goal > 0) return to_string(cell.state);
+  if (cell.record.status == RunStatus::kDiverged) return "diverged";
+  return has_reached(cell, kWholeTraining) ? "tried" : "stopped early";
+}
+
+void add_rows(const Group& group, TextTable& table) {
+  const std::vector<double> scores = scores_of(group, kWholeTraining);
+  std::vector<size_t> order(group.tries());
+  std::iota(order.begin(), order.end(), 0);
+  // Those that went on longer were better when they were compared.
+  const auto steps = [&](size_t i) { return group.of_try(i)[0].record.steps; };
+  order = best_of(order, scores, order.size());
+  std::ranges::stable_sort(order, std::greater<>(), steps);
+  std::ranges::stable_partition(order, [&](size_t i) { return group.of_try(i)[0].is_chosen; });
+  for (const size_t i : order) {
+    const Cell& cell = group.of_try(i)[0];
+    table.add_row({cell.task, cell.model, cell.attempt.text,
+                   scores[i] < 0 ? "-" : percent(scores[i]), thousands(steps(i)),
+                   fate_of(cell, cell.is_chosen)});
+  }
+}
+
+}  // namespace
+
+void plan_sweep(const Suite& suite, std::vector<Cell>& cells) {
+  for (const Group& group : groups_of(suite, cells)) {
+    refuse_incomparable(suite, group.cells[0]);
+    plan_group(suite, group);
+  }
+}
+
+bool has_reached_goal(const Cell& cell) { return cell.goal > 0 && has_reached(cell, cell.goal); }
+
+void settle_choice(const Suite& suite, std::vector<Cell>& cells) {
+  for (const Group& group : groups_of(suite, cells)) {
+    for (Cell& cell : group.cells) {
+      if (!cell.is_chosen) settle(cell, nullptr);
+    }
+    const Tuning tuning = tuning_of(suite, group);
+    for (Cell& cell : group.cells) {
+      if (cell.is_chosen) settle(cell, &tuning);
+    }
+  }
+}
+
+void run_sweep(const Suite& suite, std::vector<Cell>& cells,
+               const std::function<void(std::vector<Cell>& round)>& train) {
+  std::set<size_t> given_up;  // they did not come to their goal, and keep their state
+  for (;;) {
+    plan_sweep(suite, cells);
+    settle_choice(suite, cells);
+    std::vector<size_t> due;
+    std::vector<Cell> round;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (!is_due(cells[i]) || given_up.contains(i)) continue;
+      due.push_back(i);
+      round.push_back(cells[i]);
+    }
+    if (round.empty()) return;
+    train(round);
+    for (size_t i = 0; i < due.size(); ++i) {
+      Cell& cell = cells[due[i]];
+      cell = std::move(round[i]);
+      const bool is_readable = cell.state != CellState::kDamaged && cell.state != CellState::kInUse;
+      const CellState state = cell.state;
+      const std::string problem = cell.problem;
+      if (is_readable) look_at_record(cell);
+      if (has_reached_goal(cell)) continue;
+      cell.state = state;
+      cell.problem = problem;
+      given_up.insert(due[i]);
+    }
+    if (stop_requested()) return plan_sweep(suite, cells);
+  }
+}
+
+std::string sweep_table(const Suite& suite, const std::vector<Cell>& cells) {
+  TextTable table({"task", "model", "settings", "validation", "steps", "state"});
+  std::vector<Cell> copy = cells;
+  for (const Group& group : groups_of(suite, copy)) add_rows(group, table);
+  return table.text();
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,156 @@
+// lra tune: a sweep of one task, without writing its suite by hand. The suite is a file in the
+// folder of the runs, so that `lra suite status` and `lra suite submit` take it as any other.
+#include <filesystem>
+
+#include "base/command_text.h"
+#include "cli/suite.h"
+#include "cli/suite_cells.h"
+#include "cli/usage.h"
+#include "io/atomic_file.h"
+#include "io/toml.h"
+
+namespace lra::cli {
+namespace {
+
+struct TuneArguments {
+  SuiteArguments suite;
+  std::string task, preset = "small";
+  std::vector<std::string> models, sets, accept;
+  std::vector<int64_t> seeds = {0};
+  SweepSettings sweep;
+};
+
+ConfigValue list_of(const auto& items) {
+  ConfigList list;
+  for (const auto& item : items) list.push_back({item, ""});
+  return {list, ""};
+}
+
+// "a,b,c", as lists are typed; in brackets it is TOML, and "1e-4:1e-2:log" is a range already.
+std::string in_brackets(const std::string& set) {
+  const size_t equals = set.find('=');
+  const std::string text = equals == std::string::npos ? "" : set.substr(equals + 1);
+  if (text.find(',') == std::string::npos || text.find_first_of("[\"'") != std::string::npos)
+    return set;
+  std::string list;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    ConfigTable one;
+    apply_override(one, "v=" + text.substr(begin, end - begin));
+    const std::string line = to_toml(one);  // v = VALUE
+    list += (list.empty() ? "[" : ", ") + line.substr(4, line.size() - 5);
+    begin = end + 1;
+  }
+  return set.substr(0, equals + 1) + list + "]";
+}
+
+// Moves what is a list or a range from `settings` to `sweep`.
+void take_varied(ConfigTable& settings, ConfigTable& sweep) {
+  const ConfigTable given = settings;
+  for (const auto& [key, value] : given) {
+    if (is_varied(value)) {
+      sweep.set(key, value);
+      settings.erase(key);
+    } else if (value.as_table()) {
+      take_varied(settings.table(key), sweep.table(key));
+      if (sweep.table(key).empty()) sweep.erase(key);
+      if (settings.table(key).empty()) settings.erase(key);
+    }
+  }
+}
+
+ConfigTable suite_of(const TuneArguments& a) {
+  ConfigTable set, varied;
+  for (const std::string& text : a.sets) apply_override(set, in_brackets(text));
+  take_varied(set, varied);
+  if (varied.empty()) {
+    throw Error({.where = "tune",
+                 .what = "no setting has several values",
+                 .expected = "a list or a range to compare",
+                 .advice = "add --set train.learning_rate=1e-3,3e-3, or "
+                           "--set train.learning_rate=1e-4:1e-2:log --tries 8"});
+  }
+  ConfigTable sweep;
+  sweep.set("tries", {a.sweep.tries, ""});
+  sweep.set("seed", {a.sweep.seed, ""});
+  sweep.set("halving", {a.sweep.halving, ""});
+  merge(sweep, varied);
+  ConfigTable suite;
+  suite.set("tasks", list_of(std::vector<std::string>{a.task}));
+  suite.set("models", list_of(a.models));
+  suite.set("seeds", list_of(a.seeds));
+  suite.set("preset", {a.preset, ""});
+  if (!a.accept.empty()) suite.set("accept", list_of(a.accept));
+  if (!set.empty()) suite.set("set", {set, ""});
+  suite.set("sweep", {sweep, ""});
+  return suite;
+}
+
+// "runs/tune-listops-transformer"
+std::string default_folder(const TuneArguments& a) {
+  std::string folder = "runs/tune-" + file_name_of(a.task);
+  for (const std::string& model : a.models) folder += "-" + file_name_of(model);
+  return folder;
+}
+
+// One that was refused before its first run is replaced.
+void write_suite(const std::string& file, const std::string& text) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 10;
+  const std::string folder = folder_of(file);
+  if (!std::filesystem::exists(file) || !std::filesystem::exists(folder + "/" + kTriesFolder)) {
+    make_folder(folder);
+    return write_file_atomically(file, text);
+  }
+  if (read_file(file, kMostBytes) == text) return;
+  throw Error({.where = file,
+               .what = "is another sweep",
+               .expected = "the command that began it, to resume it",
+               .advice = "choose another --out, or edit that file and continue with: " +
+                         command_text({"suite", "run", file, "--out", folder_of(file)})});
+}
+
+ExitCode tune(const Program& program, TuneArguments a) {
+  refuse_swapped(a.task, a.models.front(), program.common.argv);
+  if (a.suite.out.empty()) a.suite.out = default_folder(a);
+  a.suite.file = a.suite.out + "/suite.toml";
+  const std::string text = to_toml(suite_of(a));
+  (void)read_sweep(suite_of(a).table("sweep"), "tune");  // refuses before anything is written
+  write_suite(a.suite.file, text);
+  say(program, "suite: " + a.suite.file);
+  return run_suite(program, a.suite);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Program& program) {
+  auto a = std::make_shared<TuneArguments>();
+  auto* command = add_command(app, program, "tune",
+                              "compare settings by validation accuracy, test the best ones",
+                              [&program, a] { return tune(program, *a); });
+  command->add_option("task", a->task, "a task (lra list tasks)")->required();
+  command->add_option("model", a->models, "models (lra list models), which try the same settings")
+      ->required();
+  command->add_option("--preset", a->preset, "paper, release, small, or published (default small)");
+  add_set_option(*command, a->sets,
+                 "KEY=VALUE: a setting of every run, or what to compare: KEY=1e-3,3e-3 or "
+                 "KEY=1e-4:1e-2:log (drawn log-uniformly; 0:0.3 uniformly, 16:256 whole numbers)");
+  command
+      ->add_option("--tries", a->sweep.tries,
+                   "settings that each model tries; default: every combination of the lists")
+      ->check(CLI::Range(1, 10000));
+  command->add_option("--seeds", a->seeds, "N[,N]: seeds of every setting (default 0)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(seed_range());
+  command
+      ->add_option("--halving", a->sweep.halving,
+                   "stop hopeless settings early: at each of a few validations, the better one "
+                   "in this many goes on (default: train all to the end)")
+      ->check(CLI::Range(2, 1000));
+  command->add_option("--draw-seed", a->sweep.seed, "seed of what ranges draw (default 0)")
+      ->check(seed_range());
+  add_accept_option(*command, a->accept);
+  add_suite_options(*command, a->suite);
+}
+
+}  // namespace lra::cli

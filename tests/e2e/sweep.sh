@@ -1,0 +1,217 @@
+#!/usr/bin/env bash
+# A sweep: every setting with every seed, chosen by validation alone, only the chosen ones tested;
+# stopped early by halving; killed in the middle and resumed to the same bits; extended by more
+# settings; from the shell (lra tune), by job arrays' --only, and refused with one line.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+make_listops data/listops 64 16 8
+cat >sweep.toml <<'TOML'
+tasks = ["listops"]
+models = ["transformer", "linear_transformer"]
+seeds = [0, 1]
+
+[set.train]
+steps = 8
+warmup_steps = 2
+eval_every = 2
+batch_size = 4
+log_every = 1
+
+[listops.task]
+length = 64
+
+[sweep.train]
+learning_rate = [1e-5, 1e-3, 1e30]
+TOML
+
+# sweep OUT FILE [WORD...]: runs it; output in out and err.
+sweep() { lra suite run "$2" --out "$1" --data data --threads 1 "${@:3}" >out 2>err; }
+
+# states OUT FILE: the number of runs in each state.
+states() {
+  lra suite status "$2" --out "$1" --json | "$LRA_PYTHON" -c '
+import collections, json, sys
+print(*sorted(f"{n} {s}" for s, n in collections.Counter(row["state"] for row in json.load(sys.stdin)).items()), sep=", ")'
+}
+
+expect_states() {
+  [[ $(states "$1" "$2") == "$3" ]] || fail "$1: states are '$(states "$1" "$2")', not '$3'"
+}
+
+# weights OUT...: a hash of each run of a sweep, by the name of its folder.
+weights() {
+  find "$1" -name record.json -path '*-s[01]/*' | sort | while read -r record; do
+    echo "$(basename "$(dirname "$record")") $(field "$record" weights_hash) $(field "$record" steps)"
+  done
+}
+
+chosen_by_validation() {
+  expect_states whole sweep.toml "12 waiting"
+  sweep whole sweep.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  expect_states whole sweep.toml "4 done, 8 tried"
+  [[ $(ls -d whole/*-s[01] | wc -l) == 4 && $(ls -d whole/tries/*-s[01] | wc -l) == 8 ]] ||
+    fail "the chosen runs are not apart: $(ls whole whole/tries)"
+  "$LRA_PYTHON" - <<'PYTHON' || fail "the choice"
+import json, pathlib
+
+runs = {path.parent: json.loads(path.read_text()) for path in pathlib.Path("whole").rglob("record.json")}
+tries = {folder: run for folder, run in runs.items() if folder.parent.name == "tries"}
+chosen = {folder: run for folder, run in runs.items() if folder not in tries}
+assert len(tries) == 8 and all("test" not in run and "tuning" not in run for run in tries.values())
+
+
+def score(model, rate):
+    group = [run for run in runs.values() if run["model"] == model and run["config"]["train"]["learning_rate"] == rate]
+    assert len(group) == 2
+    return sum(run["val_curve"][-1]["accuracy"] if run["status"] != "diverged" else -1 for run in group) / 2
+
+
+for folder, run in chosen.items():
+    rate = run["config"]["train"]["learning_rate"]
+    assert run["status"] == "done" and "test" in run, folder
+    assert score(run["model"], rate) == max(score(run["model"], other) for other in (1e-5, 1e-3, 1e30)), folder
+    own = [other for other in runs.values() if other["model"] == run["model"]]
+    assert run["tuning"] == {"tried": 3, "steps": sum(other["steps"] for other in own),
+                             "chosen_by": "mean validation accuracy of 2 seeds",
+                             "varied": ["train.learning_rate"]}, run["tuning"]
+PYTHON
+  grep -qE 'transformer +learning_rate=1e\+30 .*diverged' out || fail "no table of settings: $(cat out)"
+  grep -q 'not chosen: whole/tries' out || fail "where the others are is not said: $(cat out)"
+  lra report whole --format csv >csv 2>err
+  grep -q 'whole/tries: left out; runs of a sweep' err || fail "the report does not name them: $(cat err)"
+  [[ $(grep -c ',done' csv) -le 4 ]] || fail "runs that were not chosen are reported: $(cat csv)"
+  local before
+  before=$(find whole -path '*s[01]/*' -printf '%p %T@\n' | sort)
+  sweep whole sweep.toml || fail "again, the sweep ended with $?: $(tail -n 3 err)"
+  [[ $before == "$(find whole -path '*s[01]/*' -printf '%p %T@\n' | sort)" ]] ||
+    fail "a finished sweep wrote to its runs"
+  lra report whole --check | grep -q '12 records are consistent' || fail "$(lra report whole --check)"
+  passed "a sweep chooses by validation, and tests only what it chose"
+}
+
+# The chosen run is that of a suite with this setting from the beginning.
+same_as_alone() {
+  local rate run
+  for run in whole/*-s0; do
+    rate=$(field "$run/record.json" config train learning_rate)
+    lra train listops "$(field "$run/record.json" model)" --data data --threads 1 --quiet --out "alone/${run##*/}" \
+      --set task.length=64 --set train.steps=8 --set train.warmup_steps=2 --set train.eval_every=2 \
+      --set train.batch_size=4 --set train.log_every=1 --set "train.learning_rate=$rate" >/dev/null
+    same_files {whole,alone}/"${run##*/}"/checkpoints/latest/model.safetensors
+    [[ $(field "$run/record.json" test) == $(field "alone/${run##*/}/record.json" test) ]] ||
+      fail "$run has another test than the same settings alone"
+  done
+  passed "a run that was chosen has the bits of one that was not in a sweep"
+}
+
+killed_in_the_middle() {
+  "$LRA_PROGRAM" suite run sweep.toml --out killed --data data --threads 1 --quiet >killed.out 2>&1 &
+  local pid=$!
+  until [[ $(find killed/tries -name record.json 2>/dev/null | wc -l) -ge 4 ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the sweep ended early: $(cat killed.out)"
+    sleep 0.02
+  done
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+  expect_code 0 lra suite run sweep.toml --out killed --data data --threads 1 --jobs 2
+  expect_states killed sweep.toml "4 done, 8 tried"
+  [[ $(weights whole) == "$(weights killed)" ]] || fail "$(diff <(weights whole) <(weights killed))"
+  passed "a sweep that was killed resumes, to the same choice and bits, also with --jobs"
+}
+
+halved() {
+  sed 's/^\[sweep.train\]/[sweep]\nhalving = 2\n&/; s/1e30/3e-3, 1e-2/' sweep.toml >halved.toml
+  sweep halved halved.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  expect_states halved halved.toml "12 tried, 4 done"
+  # Of four settings two go on after 2 of 8 steps, and one after 4.
+  [[ $(weights halved | awk '{print $3}' | sort -n | uniq -c | tr -s ' \n' ' ') == " 8 2 4 4 4 8 " ]] ||
+    fail "steps: $(weights halved)"
+  grep -q 'stopped early' out || fail "the table does not say who was stopped: $(cat out)"
+  [[ $(field halved/listops-transformer-s0/record.json tuning steps) == 32 ]] ||
+    fail "tuning: $(field halved/listops-transformer-s0/record.json tuning)"
+  passed "halving stops hopeless settings, and resumes the others"
+}
+
+# The array tasks of a cluster each run one of the runs that are due; the next submission the rest.
+by_name() {
+  local run rounds=0
+  while run=$(lra suite submit halved.toml --slurm --dry-run --out named --data data --json |
+    "$LRA_PYTHON" -c 'import json, sys; print(*[run for job in json.load(sys.stdin)["submitted"] for run in job["runs"]])') && [[ -n $run ]]; do
+    rounds=$((rounds + 1))
+    for run in $run; do
+      expect_code 0 lra suite run halved.toml --out named --data data --threads 1 --quiet --only "$run"
+    done
+  done
+  [[ $rounds == 4 ]] || fail "$rounds rounds, not three comparisons and the tests"
+  sweep named halved.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  [[ $(weights halved) == "$(weights named)" ]] || fail "$(diff <(weights halved) <(weights named))"
+  passed "the rounds of a sweep as job arrays"
+}
+
+# More settings: those that were tried are found again.
+extended() {
+  sed 's/1e30/1e30, 1e-4/' sweep.toml >more.toml
+  cp -r whole extended
+  sleep 0.1
+  touch extended.begins
+  sweep extended more.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  [[ $(field extended/listops-transformer-s0/record.json tuning tried) == 4 ]] || fail "not 4 were tried"
+  [[ $(find extended -name config.toml -newer extended.begins | wc -l) == 4 ]] || fail "runs began again"
+  passed "a sweep that is extended keeps its runs"
+}
+
+tuned() {
+  local words=(tune listops transformer linear_transformer --data data --threads 1 --seeds 0,1
+    --set task.length=64 --set train.steps=8 --set train.warmup_steps=2 --set train.eval_every=2
+    --set train.batch_size=4 --set train.log_every=1 --set train.learning_rate=1e-5,1e-3,1e30)
+  expect_code 0 lra "${words[@]}" --quiet --out tuned
+  [[ $(weights whole) == "$(weights tuned)" ]] || fail "$(diff <(weights whole) <(weights tuned))"
+  expect_states tuned tuned/suite.toml "4 done, 8 tried"
+  expect_code 0 lra "${words[@]}" --quiet --out tuned
+  expect_code 2 lra "${words[@]}" --out tuned --set train.steps=9
+  grep -q 'tuned/suite.toml: is another sweep' err || fail "$(cat err)"
+  expect_code 0 lra tune listops local --data data --threads 1 --quiet --out drawn --tries 3 \
+    --set task.length=64 --set train.steps=2 --set train.warmup_steps=1 --set train.batch_size=4 \
+    --set train.learning_rate=1e-4:1e-2:log --set train.schedule=constant,cosine
+  [[ $(field drawn/listops-local-s0/record.json tuning tried) == 3 ]] || fail "not 3 draws"
+  [[ $(field drawn/listops-local-s0/record.json tuning chosen_by) == "validation accuracy" ]] ||
+    fail "$(field drawn/listops-local-s0/record.json tuning)"
+  passed "lra tune"
+}
+
+# refuse PATTERN SED: the suite, edited so, is refused with one line, and nothing is written.
+refuse() {
+  sed "$2" sweep.toml >refused.toml
+  expect_code 2 lra suite run refused.toml --out refused --data data
+  [[ $(wc -l <err) == 1 ]] && grep -Eq "^lra: .*$1" err || fail "'$2' says: $(cat err)"
+  [[ ! -e refused ]] || fail "'$2' left something behind: $(find refused)"
+}
+
+refused() {
+  refuse 'refused.toml:16: train.learning_rate is an empty list' 's/^learning.*/learning_rate = []/'
+  refuse 'no logarithm' 's/^learning.*/learning_rate = "0:1:log"/; s/^\[sweep/[sweep]\ntries = 2\n&/'
+  refuse 'lower end below' 's/^learning.*/learning_rate = "1:0"/; s/^\[sweep/[sweep]\ntries = 2\n&/'
+  refuse "unknown key 'train.lerning_rate'.*'train.learning_rate'" 's/^learning_rate/lerning_rate/'
+  refuse 'refused.toml:16.*train.learning_rate' 's/^learning.*/learning_rate = [-1, 1]/'
+  refuse 'lists have 3 combinations' 's/^\[sweep/[sweep]\ntries = 4\n&/'
+  refuse 'say how often; expected tries = 8' 's/^learning.*/learning_rate = "1e-4:1e-2:log"/'
+  refuse 'needs a validation before the last step.*train.eval_every=1' \
+    's/^eval_every.*/eval_every = 8/; s/^\[sweep/[sweep]\nhalving = 2\n&/'
+  refuse 'equal steps, and train.steps varies' 's/^learning.*/steps = [2, 4]/; s/^\[sweep/[sweep]\nhalving = 2\n&/'
+  refuse 'task.length changes the data' 's/^\[sweep.train/[sweep.task/; s/^learning.*/length = [32, 64]/'
+  refuse 'text validates on its test set.*task.validation=heldout' 's/^tasks.*/tasks = ["text"]\npreset = "release"/; s/^\[listops/[text/'
+  expect_code 2 lra tune listops local --data data --set train.steps=2
+  grep -q 'no setting has several values' err || fail "$(cat err)"
+  expect_code 2 lra tune local listops --data data --set train.learning_rate=1e-3,1e-2
+  grep -q 'is a model; the task comes first; type: .*tune listops local' err || fail "$(cat err)"
+  passed "sweeps that cannot work are refused with one line"
+}
+
+chosen_by_validation
+same_as_alone
+killed_in_the_middle
+halved
+by_name
+extended
+tuned
+refused
