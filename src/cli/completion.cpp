@@ -66,7 +66,8 @@ std::string few_values(const CLI::Option& option) {
 // Commands for the shell that set `words` to what may follow an option, or stand in the place of an
 // argument; empty if that is a file.
 std::string values_of(const CLI::Option& option) {
-  const std::string name = option.get_name(true, false);
+  const std::vector<std::string>& flags = option.get_lnames();
+  const std::string name = flags.empty() ? option.get_name(true, false) : "--" + flags[0];
   if (const std::string values = few_values(option); !values.empty()) return values;
   if (name == "--preset") return all_presets();
   if (name == "--device") return "cpu cuda";
@@ -142,8 +143,8 @@ std::string script(const CLI::App& app) {
   return R"(# Completion of lra. bash: source <(lra completion); zsh: the same behind
 # autoload -U compinit bashcompinit && compinit && bashcompinit
 _lra_runs() {
-  local record
-  for record in "$1"*/record.json "$1"*/*/record.json runs/*/record.json runs/*/*/record.json; do
+  local record begin="${1:-runs/}"
+  for record in "$begin"*/record.json "$begin"*/*/record.json; do
     if [ -e "$record" ]; then echo "${record%/record.json}"; fi
   done
 }

@@ -1,13 +1,13 @@
 // lra list: tasks, models, suites, presets and published results, one per line.
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "cli/published_results.h"
 #include "cli/terminal.h"
 #include "mixers/all.h"
-#include "report/formats/markup.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
 #include "training/run/data_root.h"
@@ -73,12 +73,14 @@ Json list_models() {
 }
 
 Json list_suites() {
-  Json rows = Json::array();
+  std::set<std::string> files;
   std::error_code ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator(training::config_folder() + "/suites", ignored)) {
-    if (entry.path().extension() == ".toml") rows.push_back({{"file", entry.path().string()}});
+    if (entry.path().extension() == ".toml") files.insert(entry.path().string());
   }
+  Json rows = Json::array();
+  for (const std::string& file : files) rows.push_back({{"file", file}});
   return rows;
 }
 
@@ -167,13 +169,18 @@ void print_rows(const Json& rows) {
   std::printf("%s", fitted_table(header, lines, terminal_width()).c_str());
 }
 
-// Names one after the other, in lines of the terminal's width.
+// Names side by side, in lines of the terminal's width.
 void print_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : "  ") + name;
   const int width = terminal_width() > 0 ? terminal_width() : 80;
-  for (const std::string& line : report::broken_lines(text, width - 2))
-    std::printf("  %s\n", line.c_str());
+  std::string line;
+  for (const std::string& name : names) {
+    if (!line.empty() && display_width(line) + display_width(name) + 2 > width) {
+      std::printf("%s\n", line.c_str());
+      line.clear();
+    }
+    line += "  " + name;
+  }
+  std::printf("%s\n", line.c_str());
 }
 
 // What there is, on one screen; the tables of each kind say more.

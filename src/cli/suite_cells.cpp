@@ -111,6 +111,14 @@ void look_at_record(Cell& cell) {
   cell.state = state_of(cell.record.status);
 }
 
+std::optional<int64_t> planned_steps(const Cell& cell) {
+  if (cell.state == CellState::kTried) return cell.record.steps;
+  if (cell.goal > 0 && cell.goal != kWholeTraining) return cell.goal;
+  const training::TrainConfig& train = cell.config.train;
+  if (cell.record.planned_steps > 0) return cell.record.planned_steps;
+  return train.epochs == 0 && train.examples == 0 ? std::optional(train.steps) : std::nullopt;
+}
+
 bool has_saved(const Cell& cell) {
   if (!cell.record.weights_hash.empty()) return true;
   const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ Cell& cell_named(std::vector<Cell>& cells, const std::string& name);
 // Reads the record in the cell's folder again: sets state, record and problem. Throws lra::Error
 // for a run with other settings.
 void look_at_record(Cell& cell);
+
+// The step that the cell is trained to for now; nothing where only its data tell.
+std::optional<int64_t> planned_steps(const Cell& cell);
 
 // True if the run saved something: it continues from there, or reports that it is gone.
 bool has_saved(const Cell& cell);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "base/parallel.h"
 #include "base/resources.h"
@@ -67,14 +68,6 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
       words.insert(words.end(), {"--set", name + "=" + text});
     }
   }
-}
-
-// The step that a cell is trained to; 0 where only its data tell.
-int64_t last_step(const Cell& cell) {
-  if (cell.goal > 0 && cell.goal != kWholeTraining) return cell.goal;
-  const training::TrainConfig& train = cell.config.train;
-  if (cell.record.planned_steps > 0) return cell.record.planned_steps;
-  return train.epochs == 0 && train.examples == 0 ? train.steps : 0;
 }
 
 // Resources of each of the runs that run at the same time.
@@ -173,13 +166,14 @@ std::string explanation(const Cell& cell) {
   return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
-// Reports the warnings of a run that was quiet.
-void tell_warnings(const Cell& cell, const std::string& name,
+// Reports the warnings of a run that was quiet; those that runs of a model share, for the first.
+void tell_warnings(const Cell& cell, const std::string& name, std::set<std::string>& told,
                    const std::function<void(const std::string&)>& tell) {
   const std::string path = training::RunFolder{cell.folder}.record();
   if (cell.state == CellState::kDamaged || !fs::exists(path)) return;
   for (const std::string& warning : read_record(path).warnings.value_or(std::vector<std::string>{}))
-    tell(name + ": " + warning);
+    if (told.insert(cell.task + " " + cell.model + " " + warning).second)
+      tell(name + ": " + warning);
 }
 
 }  // namespace
@@ -193,6 +187,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
     if (!program.common.quiet) lines.print(text);
   };
   Children children;
+  std::set<std::string> told;
   const auto name = [&](size_t i) {
     return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
            cells[i].name();
@@ -212,7 +207,8 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
         const bool goes_on = is_new || cell.goal > 0 || cell.is_chosen;
         tell(name(i) + (goes_on ? "" : ": resumes, it was " + to_string(cell.state)));
       } else if (!program.common.quiet) {
-        lines.add(i, name(i), training::RunFolder{cell.folder}.metrics(), last_step(cell));
+        lines.add(i, name(i), training::RunFolder{cell.folder}.metrics(),
+                  planned_steps(cell).value_or(0));
       }
       children.start(i, train_arguments(cell, data_root, share, program.common));
     }
@@ -221,7 +217,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
     Cell& cell = cells[ended.id];
     lines.remove(ended.id);
     judge_end(cell, ended.result, program);
-    if (share.is_quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), tell);
+    if (share.is_quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), told, tell);
     if (share.is_quiet || cell.state != CellState::kDone)
       tell(name(ended.id) + ": " + explanation(cell));
   }

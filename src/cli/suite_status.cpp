@@ -1,4 +1,5 @@
 // lra suite status.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "cli/suite_cells.h"
 #include "cli/sweep_cells.h"
 #include "io/lock_file.h"
+#include "io/progress.h"
 #include "training/run/data_root.h"
 #include "training/run/run_folder.h"
 
@@ -35,12 +37,7 @@ struct CellStatus {
 CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   CellStatus status{.cell = &cell, .state = cell.state, .planned_steps = {}, .pace = {}};
   status.is_submitted = submitted.contains(cell.run_name());
-  const training::TrainConfig& train = cell.config.train;
-  if (cell.record.planned_steps > 0) {
-    status.planned_steps = cell.record.planned_steps;
-  } else if (train.epochs == 0 && train.examples == 0) {
-    status.planned_steps = train.steps;
-  }
+  status.planned_steps = planned_steps(cell);
   if (cell.state == CellState::kDamaged) return status;
   const training::RunFolder folder{cell.folder};
   status.steps = cell.record.steps;
@@ -57,14 +54,19 @@ CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   return status;
 }
 
-// Time to the last step at the present pace; the tests at the end are not counted.
-std::string time_left(const CellStatus& s) {
+// Steps per second at the present pace; 0: unknown.
+double speed_of(const CellStatus& s) {
   const RunRecord& record = s.cell->record;
-  if (!s.pace || s.pace->tokens_per_s <= 0 || record.steps == 0 || !s.planned_steps) return "-";
-  const double tokens_per_step =
-      static_cast<double>(record.tokens) / static_cast<double>(record.steps);
-  const auto steps = static_cast<double>(*s.planned_steps - s.steps);
-  return human_duration(steps * tokens_per_step / s.pace->tokens_per_s);
+  if (!s.pace || record.tokens == 0) return 0;
+  return s.pace->tokens_per_s * static_cast<double>(record.steps) /
+         static_cast<double>(record.tokens);
+}
+
+// Time to the last step; the tests at the end are not counted.
+std::string time_left(const CellStatus& s) {
+  const double speed = speed_of(s);
+  if (speed <= 0 || !s.planned_steps) return "-";
+  return human_duration(static_cast<double>(*s.planned_steps - s.steps) / speed);
 }
 
 std::string accuracy(const std::optional<Evaluation>& e) {
@@ -192,6 +194,67 @@ std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
   return all;
 }
 
+// Steps of all runs together as a bar, with the time that is left at the present speed.
+std::string bar_of(const Suite& suite, const std::vector<CellStatus>& all, int columns) {
+  ProgressState state{.description = suite.settings.name, .unit = "step", .postfix = ""};
+  for (const CellStatus& s : all) {
+    const bool is_skipped = s.state == CellState::kLeftOut || s.state == CellState::kNoData;
+    if (is_skipped || !s.planned_steps) continue;
+    state.count += std::min(s.steps, *s.planned_steps);
+    state.total += *s.planned_steps;
+    state.rate += speed_of(s);
+    state.elapsed_s += s.cell->record.total_seconds;
+  }
+  return progress_line(state, columns, ProgressTarget::standard_error().fill);
+}
+
+// Rows that somebody watches come first: what runs, what went wrong, what is next, what is over.
+int urgency(CellState state) {
+  switch (state) {
+    case CellState::kRunning:
+      return 0;
+    case CellState::kInUse:
+    case CellState::kDamaged:
+    case CellState::kDiverged:
+    case CellState::kFailed:
+    case CellState::kInterrupted:
+      return 1;
+    case CellState::kQueued:
+    case CellState::kToSubmit:
+    case CellState::kStopped:
+    case CellState::kWaiting:
+      return 2;
+    case CellState::kDone:
+      return 3;
+    case CellState::kTried:
+    case CellState::kNoData:
+    case CellState::kLeftOut:
+      break;
+  }
+  return 4;
+}
+
+// As many rows as the terminal has room for.
+void draw_dashboard(const Suite& suite, std::vector<CellStatus> all, const std::string& counts) {
+  winsize size{};
+  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  const size_t room = is_known ? std::max(8, size.ws_row - 1) : 24;
+  const int columns = is_known ? size.ws_col - 1 : 79;
+  std::string text = bar_of(suite, all, columns) + "\n" + counts + "\n\n";
+  std::ranges::stable_sort(all, {}, [](const CellStatus& s) { return urgency(s.state); });
+  const std::string problems = problems_of(all);
+  const auto num_problems = static_cast<size_t>(std::ranges::count(problems, '\n'));
+  const size_t rows = std::max<size_t>(1, room - std::min(room, 6 + num_problems));
+  const size_t hidden = all.size() - std::min(rows, all.size());
+  all.resize(all.size() - hidden);
+  text += table_of(all).text() + (hidden > 0 ? "and " + std::to_string(hidden) + " more\n" : "") +
+          problems;
+  // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
+  std::string lines = "\x1b[H";
+  for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+  std::printf("%s\x1b[J", lines.c_str());
+}
+
 }  // namespace
 
 void show_cells(const Suite& suite, const std::string& out, bool json) {
@@ -212,14 +275,12 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
     const std::vector<CellStatus> all = statuses(suite, out, cells);
     std::vector<CellState> states;
     for (const CellStatus& s : all) states.push_back(s.state);
-    // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
-    std::string text = table_of(all).text() + problems_of(all) + "\n" + counts_text(states) + "\n";
     if (terminal) {
-      std::string lines;
-      for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
-      text = "\x1b[H" + lines + "\x1b[J";
+      draw_dashboard(suite, all, counts_text(states));
+    } else {
+      std::printf("%s%s\n%s\n", table_of(all).text().c_str(), problems_of(all).c_str(),
+                  counts_text(states).c_str());
     }
-    std::printf("%s", text.c_str());
     std::fflush(stdout);
     const bool is_over = std::none_of(
         all.begin(), all.end(), [&](const CellStatus& s) { return is_open(s, suite_is_at_work); });

@@ -147,9 +147,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
   const std::string text = error.what();
   const std::string resume = "--resume excludes ";
   if (text.starts_with(resume)) {
-    return text.substr(resume.size()) +
-           " cannot change when a run is resumed, which keeps what it was started with; leave it "
-           "out, or start a new run";
+    return "--resume keeps what the run was started with; leave out " + text.substr(resume.size()) +
+           ", or start a new run";
   }
   return text.ends_with(" missing") ? missing_value(app, text) : text;
 }

@@ -65,7 +65,7 @@ words_and_flags() {
   refuse 2 "did you mean: .*lra train --resume runs/x" resume runs/x
   refuse 2 "did you mean: .*lra eval --json x" eval --fmt x
   refuse 2 "did you mean: .*lra report --format csv runs" report --fmt csv runs
-  refuse 2 "--accept cannot change when a run is resumed" train --resume runs/x --accept copies
+  refuse 2 "--resume keeps what the run was started with; leave out --accept" train --resume runs/x --accept copies
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*$(limits 1 1024)" train listops transformer --threads 0
   refuse 2 "threads.*-1" info --threads -1
@@ -357,7 +357,7 @@ suite_files() {
   suite $'tasks = ["listops"]\nmodels = ["local"]\nseed = [0]'
   refuse 2 "'seeds' is missing; expected a list; rename 'seed'" "${run[@]}"
   suite "$lists"$'\n[overrides]\ntrain.steps = 30'
-  refuse 2 "suite.toml:4: unknown key 'overrides'; known: name, tasks.*set, bench, leave_out, accept, listops" "${run[@]}"
+  refuse 2 "suite.toml:4: unknown key 'overrides'; known: name, tasks.*set, bench, leave_out, accept, sweep, listops" "${run[@]}"
   suite "$lists"$'\n[set]\n"train.steps" = 30'
   refuse 2 "unknown setting 'train.steps'; write it without quotes: train.steps = VALUE" "${run[@]}"
   suite $'tasks = "listops"\nmodels = ["local"]\nseeds = [0]'
