@@ -37,11 +37,11 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8100,
+    "base io records": 8120,
     "data checks tasks": 14950,
     "kernels ops": 21600,
     "layers mixers models": 5550,
-    "training": 7450,
+    "training": 7500,
     "analysis python": 2360,
     "report": 8900,
     "cli": 8900,

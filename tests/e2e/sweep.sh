@@ -2,7 +2,8 @@
 # A sweep: every setting with every seed, chosen by validation alone, only the chosen ones tested;
 # stopped early by halving; killed in the middle and resumed to the same bits; extended by more
 # settings; from the shell (lra tune), by job arrays' --only, and refused with one line.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+repo=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+source "$repo/tests/e2e/lib.bash"
 
 make_listops data/listops 64 16 8
 cat >sweep.toml <<'TOML'
@@ -179,6 +180,22 @@ tuned() {
   passed "lra tune"
 }
 
+# The suite and the commands of the documentation, with short runs.
+documented() {
+  local command num_documented=0 short="--data data --threads 1 --quiet --set task.length=64 --set train.steps=2
+    --set train.eval_every=2 --set train.batch_size=4 --set train.warmup_steps=1"
+  awk '/^```/ { inside = !inside; number += inside; next } inside && number == 2' "$repo/docs/sweeps.md" >documented.toml
+  expect_states documented documented.toml "48 waiting"
+  awk '/^```/ { inside = !inside; number += inside; next } inside && number == 1' "$repo/docs/sweeps.md" >commands
+  [[ $(grep -c '^lra tune' commands) == 2 ]] || fail "the page has other commands: $(cat commands)"
+  while read -r command; do
+    # shellcheck disable=SC2086
+    expect_code 0 lra ${command#lra } $short --out "documented-$((++num_documented))" </dev/null
+  done <commands
+  [[ $(ls -d documented-2/*-s[012] | wc -l) == 6 ]] || fail "not two models with three seeds: $(ls documented-2)"
+  passed "the suite and the commands of docs/sweeps.md"
+}
+
 # refuse PATTERN SED: the suite, edited so, is refused with one line, and nothing is written.
 refuse() {
   sed "$2" sweep.toml >refused.toml
@@ -214,4 +231,5 @@ halved
 by_name
 extended
 tuned
+documented
 refused
