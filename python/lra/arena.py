@@ -14,14 +14,17 @@ from ._code import SOURCE
 from ._program import Error
 from ._run import Run as Run, Runs as Runs, folder_of, is_several, read_run
 from ._source import Layer, Source, mixer as mixer
+from ._sweep import (
+    Draw as Draw, Sweep as Sweep, log_uniform as log_uniform, sweep as sweep, uniform as uniform,
+)
 from ._words import accept_words, option_words, plain, settings_words
 
 if TYPE_CHECKING:
     from ._model import Model as Model, Predictions as Predictions
 
 __all__ = [
-    "Model", "Predictions", "Run", "Runs", "evaluate", "export", "load", "mixer", "open_run", "resume",
-    "train",
+    "Draw", "Model", "Predictions", "Run", "Runs", "Sweep", "evaluate", "export", "load", "log_uniform",
+    "mixer", "open_run", "resume", "sweep", "train", "uniform",
 ]
 
 _Path = str | os.PathLike[str]

@@ -259,6 +259,48 @@ class RunInPython(Folder):
         self.assertIn("length", predictions)
 
 
+class Sweep(Folder):
+    def test_a_sweep_chooses_by_validation_and_resumes(self):
+        import my_layers
+
+        settings = {
+            "train": {"steps": 4, "batch_size": 4, "eval_every": 2, "memory_check": "off",
+                      "learning_rate": lra.arena.log_uniform(1e-4, 1e-2)},
+            "model": {**TINY["model"], "layers": [1, 2]}}
+
+        def sweep():
+            return lra.arena.sweep(
+                "listops", [my_layers.Mean, "local"], settings, seed=np.array([0, 1]), tries=2,
+                out=self.folder / "sweep", data=self.data, quiet=True)
+
+        found = sweep()
+        self.assertEqual([(run.record["model_title"], run.record["seed"]) for run in found.chosen],
+                         [("Local Attention", 0), ("Local Attention", 1), ("Mean", 0), ("Mean", 1)])
+        files = sorted((self.folder / "sweep").rglob("record.json"))
+        runs = [lra.arena.open_run(file.parent) for file in files]
+        self.assertEqual(len(runs), 8)
+        for model in ("Local Attention", "Mean"):
+            scores = {}
+            for run in runs:
+                if run.record["model_title"] == model:
+                    tried = run.record["config"]["train"]["learning_rate"], run.record["config"]["model"]["layers"]
+                    scores.setdefault(tried, []).append(run.record["val"]["accuracy"])
+            chosen = [run for run in found.chosen if run.record["model_title"] == model][0].record
+            best = chosen["config"]["train"]["learning_rate"], chosen["config"]["model"]["layers"]
+            self.assertEqual(len(scores), 2)
+            self.assertEqual(sum(scores[best]), max(map(sum, scores.values())))
+            self.assertEqual((chosen["tuning"]["tried"], chosen["tuning"]["varied"]),
+                             (2, ["train.learning_rate", "model.layers"]))
+        self.assertEqual(sum(run.test_accuracy is not None for run in runs), 4)
+        times = [file.stat().st_mtime_ns for file in files]
+        self.assertEqual(sweep().chosen, found.chosen)
+        self.assertEqual([file.stat().st_mtime_ns for file in files], times)
+
+    def test_what_a_suite_refuses_is_told(self):
+        with self.assertRaisesRegex(lra.Error, "steps"):
+            lra.arena.sweep("listops", "local", {"train.stps": [1, 2]}, out=self.folder / "wrong", data=self.data, quiet=True)
+
+
 class Words(unittest.TestCase):
     def test_values_of_every_kind(self):
         table = {"train": {"steps": np.int64(3), "learning_rate": np.float32(0.5), "patience": None},
@@ -266,6 +308,8 @@ class Words(unittest.TestCase):
         self.assertEqual(settings_words(table)[1::2], [
             "train.steps=3", "train.learning_rate=0.5", 'model.norm="layer"', "task.length=7", "flag=true", "list=[0, 1]"])
         self.assertEqual(dict(flat({"a": {"b": {"c": torch.device("cuda:1")}}})), {"a.b.c": "cuda:1"})
+        self.assertEqual(lra.arena.log_uniform(np.float64(1e-4), 0.01), "0.0001:0.01:log")
+        self.assertEqual(lra.arena.uniform(16, 256), "16:256")
         self.assertEqual(toml([True, "x"]), '[true, "x"]')
         with self.assertRaisesRegex(TypeError, "expected a number, a text or a list"):
             settings_words({"train.steps": object()})

@@ -1,0 +1,107 @@
+"""A sweep of settings: a suite with a section [sweep], which the program runs (docs/sweeps.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _process
+from ._run import Runs, pandas, read_run
+from ._source import Layer, Source
+from ._words import flat, option_words, plain, toml
+
+_TRIES = "tries"  # folder of the runs that were not chosen
+
+
+class Draw(str):
+    """A range that a sweep draws from, in the notation of a suite: "0.0001:0.01:log"."""
+
+
+def uniform(low: float, high: float) -> Draw:
+    """Draws between two numbers, whole ones between whole ones."""
+    return Draw(f"{plain(low)!r}:{plain(high)!r}")
+
+
+def log_uniform(low: float, high: float) -> Draw:
+    """Draws whose logarithm is uniform: a learning rate between 1e-4 and 1e-2."""
+    return Draw(f"{plain(low)!r}:{plain(high)!r}:log")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Sweep:
+    """A finished or stopped sweep. `chosen` has the runs of the chosen settings, which were tested."""
+
+    folder: Path
+    chosen: Runs
+
+    def frame(self) -> Any:
+        """A DataFrame with a row for each run, chosen or not: settings and validation accuracy."""
+        from ._records import row_of
+
+        rows = []
+        for path in sorted(self.folder.rglob("record.json")):
+            run = read_run(path.parent)
+            row = row_of(run.folder, run.record, settings=True)
+            rows.append({**row, "chosen": _TRIES not in path.relative_to(self.folder).parts})
+        return pandas().DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return f"<lra.arena.Sweep {self.folder}, chosen: {self.chosen!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.chosen._repr_html_()
+
+
+def sweep(
+    task: str | Sequence[str], mixer: Layer | Sequence[Layer], settings: Mapping[str, Any], *,
+    seed: int | Sequence[int] = 0, tries: int | None = None, halving: int | None = None,
+    draw_seed: int = 0, preset: str = "small", out: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None, device: Any = "cpu", threads: int | None = None,
+    jobs: int | None = None, accept: Sequence[str] = (), quiet: bool = False,
+) -> Sweep:
+    """Tries settings with every layer, the same ones, and tests those with the best validation.
+
+    A list among the `settings` is what the sweep varies, and so is uniform(low, high) or
+    log_uniform(low, high), of which `tries` are drawn with `draw_seed`; without ranges every
+    combination is tried by default. Other settings hold for all runs; those of a layer are "mixer.NAME".
+    `task` and `mixer` are as in train(), or lists of them. Settings are compared by their mean
+    validation accuracy over the seeds; the test split is read for the chosen ones alone, whose
+    records say how many were tried (`record["tuning"]`). `halving` stops hopeless ones early;
+    `jobs` trains several runs at once. The same call resumes a sweep that was stopped. Raises Error.
+    """
+    sources = [Source(layer) for layer in _listed(mixer)]
+    tasks = _listed(task)
+    names = [*tasks, *(source.name for source in sources)]
+    folder = Path(out or "runs/sweep-" + "-".join(names).replace(":", "."))
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(source.kept_in(folder)) for source in sources]
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "suite.toml"
+        file.write_text(_suite(
+            {"tasks": tasks, "models": [source.name for source in sources], "preset": preset,
+             "seeds": _listed(plain(seed)), "accept": list(accept) or None},
+            {"tries": tries, "halving": halving, "seed": draw_seed}, settings))
+        _process.run(
+            ["suite", "run", str(file), *option_words(
+                out=folder, data=data, device=device, threads=threads, jobs=jobs, quiet=quiet)],
+            os.pathsep.join(dict.fromkeys(path for path in folders if path)), good=(0, 3, 4))
+    paths = sorted(folder.glob("*/record.json"))
+    return Sweep(folder, Runs(read_run(path.parent) for path in paths))
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, range)) else [value]
+
+
+def _suite(facts: Mapping[str, Any], rules: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """The text of the suite: what lists and ranges vary, and what holds for every run."""
+    varied = {name: value for name, value in flat(settings) if isinstance(value, (list, Draw))}
+    fixed = {name: value for name, value in flat(settings) if name not in varied}
+    sections = (("", facts), ("[set]", fixed), ("[sweep]", {**rules, **varied}))
+    return "\n".join(
+        "\n".join([title, *(f"{name} = {toml(value)}" for name, value in flat(table))]) + "\n"
+        for title, table in sections)
