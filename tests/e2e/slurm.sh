@@ -155,7 +155,7 @@ ranks_of_torchrun() {
   local torchrun
   torchrun=$(dirname "$LRA_PYTHON")/torchrun
   [[ -x $torchrun ]] || torchrun=$(command -v torchrun)
-  example 6 | sed "s|exec torchrun|exec $torchrun|; s|^  lra |  $LRA_PROGRAM |; s| --gres=gpu:8||; s|=64|=2|
+  example 5 | sed "s|exec torchrun|exec $torchrun|; s|^  lra |  $LRA_PROGRAM |; s| --gres=gpu:8||; s|=64|=2|
     s|per-node 8|per-node 2|; s|--device cuda --threads 8|--threads 1 --data '$scratch/data'|
     s|text s4d --preset published|listops local --set task.length=64 --set train.steps=100000 --set train.eval_every=100000 --set train.log_every=1|
     s|^#SBATCH --time=24:00:00|#SBATCH --time=10|" >ranks.sbatch
@@ -176,24 +176,6 @@ ranks_of_torchrun() {
   wait_for 60 "the end of the job" no_jobs
   [[ $(field runs/text-s4d/record.json steps) -gt $steps ]] || fail "it did not go on after step $steps"
   passed "the script with torchrun saves before its time is over, and resumes"
-}
-
-# The loop of the documentation trains all rounds of a sweep.
-sweep_in_rounds() {
-  sed 's/^tasks = .*/tasks = ["listops"]/; /^\[pathfinder.task\]/,$d; s/^name = .*/name = "sweep"/' small.toml >sweep.toml
-  printf '[sweep]\nhalving = 2\n[sweep.train]\nlearning_rate = [1e-4, 1e-3, 1e-2]\n' >>sweep.toml
-  sed -i 's/^eval_every = .*/eval_every = 5/' sweep.toml
-  mkdir -p bin
-  ln -sf "$LRA_PROGRAM" bin/lra
-  example 4 | sed "s| --gres gpu:1 --device cuda||; s|--time 2:00:00|--time 10|" >rounds.bash
-  grep -q 'suite submit sweep.toml' rounds.bash || fail "the example has changed: $(cat rounds.bash)"
-  PATH="$PWD/bin:$PATH" LRA_DATA="$data" timeout 300 bash rounds.bash >out 2>err ||
-    fail "the rounds ended with $?: $(cat out err)"
-  lra suite run sweep.toml --data "$data" --threads 1 >leaderboard 2>err || fail "$(cat err)"
-  [[ $(states sweep.toml runs/sweep) == " 2 done 4 tried" ]] || fail "$(lra suite status sweep.toml)"
-  [[ $(find runs/sweep/slurm -name 'job*' -o -name '*.log' | wc -l) -gt 0 ]] || fail "no job ran"
-  grep -q 'array-1.sbatch' out || fail "nothing was submitted: $(cat out)"
-  passed "a sweep in rounds of job arrays, by the loop of the documentation"
 }
 
 # A refusal takes one line, and nothing is submitted.
@@ -340,7 +322,6 @@ refusals
 four_runs
 ranks_of_srun
 ranks_of_torchrun
-sweep_in_rounds
 disturbed_runs
 end_cluster
 [[ -z $(find "$cluster" -name '*.pid') ]] || fail "a daemon did not end: $(ls "$cluster")"
