@@ -151,7 +151,7 @@ data_folders() {
     --set task.max_length=1000000
   refuse 2 "memory: .* more than now; .*available; .*train.accumulate.*bf16" \
     train listops transformer --data data --out new --threads 1 --set train.steps=500 --set train.batch_size=65536 \
-    --set model.embed_dim=512 --set model.layers=8
+    --set model.layers=2
   cp -r work/data/listops work/damaged
   printf '\xff' | dd of="$(echo work/damaged/train*)" bs=1 seek=900 conv=notrunc status=none
   refuse 2 "damaged/train.*content hash.*damaged" data check listops damaged

@@ -745,7 +745,7 @@ class Layouts(Folder):
     def test_json_that_no_column_can_hold_is_refused(self):
         for line, what in (
             ('{"text": "a \\ud800", "label": 1}', "is not UTF-8"),
-            ('{"text": %s, "label": 1}' % ("[" * 2000 + "]" * 2000), "nested too deeply"),
+            ('{"text": %s, "label": 1}' % ("[" * 2000 + "]" * 2000), "nested"),  # what of it depends on Python
             ('{"text": "a", "label": {"b": 1}}', "the label is of the type struct"),
         ):
             self.assertIn(what, self.refusal(self.write("a.jsonl", (line + "\n").encode() * 3)))
