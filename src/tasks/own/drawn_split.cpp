@@ -23,7 +23,7 @@ std::vector<size_t> shares_of(const std::vector<size_t>& sizes, size_t count) {
   }
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [&](size_t c) { return sizes[c] * count % std::max<size_t>(total, 1); });
-  for (size_t round = 0; given < count; ++round) {
+  while (given < count) {
     const size_t before = given;
     for (const size_t c : order) {
       if (given == count || shares[c] + 1 >= sizes[c]) continue;
