@@ -252,11 +252,18 @@ class AnalysisInspection : public Inspection {
     for (const BreakdownClass& c : b.classes) {
       counts(c.num_correct, std::min(c.num_examples, c.num_predicted), "a class");
     }
+    require(b.score.num_examples >= 0, "a negative number of examples", "0 or more");
     const int64_t bytes = (b.score.num_examples + 7) / 8;
     require(static_cast<int64_t>(b.correct.size()) == 2 * bytes &&
                 b.correct.find_first_not_of("0123456789abcdef") == std::string::npos,
             "'correct' of " + std::to_string(b.correct.size()) + " characters",
             std::to_string(2 * bytes) + " hexadecimal digits");
+    int64_t right = 0;
+    for (const bool bit : b.correct_bits()) right += bit;
+    require(std::abs(static_cast<double>(right) -
+                     b.score.accuracy * static_cast<double>(b.score.num_examples)) < 0.5,
+            std::to_string(right) + " right examples in 'correct'",
+            "the share that the accuracy states");
   }
   // Returns whether there is one.
   template <typename Result>

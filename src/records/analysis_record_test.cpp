@@ -96,7 +96,7 @@ AnalysisRecord transfer_record() {
 AnalysisRecord breakdown_record() {
   AnalysisRecord r = about_a_run("breakdown");
   BreakdownResult& b = r.breakdown.emplace();
-  b.score = Evaluation{175, 0.5, 0.8, 10};
+  b.score = Evaluation{175, 0.5, 0.6, 10};
   b.classes = {{"no", 6, 5, 4}, {"yes", 4, 5, 3}};
   b.confusion = {{4, 2}, {1, 3}};
   b.macro_f1 = 0.7;
@@ -217,6 +217,14 @@ TEST(AnalysisRecord, KeepsOneBitForEachExample) {
   EXPECT_THAT(error_with(breakdown_record(),
                          [](Record r) { r.breakdown->factors[0].groups[0].num_correct = 7; }),
               HasSubstr("7 right of 6"));
+  EXPECT_THAT(error_with(breakdown_record(), [](Record r) { r.breakdown->correct = "ffc0"; }),
+              HasSubstr("10 right examples in 'correct'"));
+  EXPECT_THAT(error_with(breakdown_record(),
+                         [](Record r) {
+                           r.breakdown->score.num_examples = -3;
+                           r.breakdown->correct = "";
+                         }),
+              HasSubstr("a negative number of examples"));
 }
 
 TEST(AnalysisRecord, RefusesFilesOutsideItsFolder) {

@@ -201,6 +201,12 @@ void refuse_impossible(const RunRecord& record, const std::string& name) {
   for (const Measurement& m : record.measurements) {
     inspection.require(m.gemm_flops_per_s > 0, "a matrix product without speed", "above 0");
   }
+  if (record.tuning) {
+    inspection.require(record.tuning->tried >= 1 && record.tuning->steps >= 0,
+                       "a sweep of " + std::to_string(record.tuning->tried) + " settings and " +
+                           std::to_string(record.tuning->steps) + " steps",
+                       "at least one setting, and no negative steps");
+  }
   inspection.require(record.kind == "train" || record.kind == "bench", "kind '" + record.kind + "'",
                      "train or bench");
 }

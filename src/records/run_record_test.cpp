@@ -191,6 +191,8 @@ TEST(RunRecord, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(refusal([](Json& j) { j.erase("task"); }), HasSubstr("'task' is missing"));
   EXPECT_THAT(refusal([](Json& j) { j["steps"] = "x"; }), HasSubstr("'steps' is a string"));
   EXPECT_THAT(refusal([](Json& j) { j["seed"] = -1; }), HasSubstr("'seed' is -1"));
+  EXPECT_THAT(refusal([](Json& j) { j["tuning"]["tried"] = -5; }),
+              HasSubstr("a sweep of -5 settings"));
   EXPECT_THAT(refusal([](Json& j) { j["status"] = "great"; }), HasSubstr("'status' is 'great'"));
   EXPECT_THAT(refusal([](Json& j) { j["stpes"] = 1; }), HasSubstr("did you mean 'steps'"));
   EXPECT_THAT(refusal([](Json& j) { j["val_curve"][1]["loss"] = true; }),

@@ -52,12 +52,17 @@ void test_over_examples(const ReportInput& input, const RunRecord& a, const RunR
     comparison.only_second += theirs[i] && !ours[i];
   }
   comparison.p_over_examples = mcnemar_p(comparison.only_first, comparison.only_second);
+  comparison.difference = 100.0 *
+                          static_cast<double>(comparison.only_first - comparison.only_second) /
+                          static_cast<double>(std::max<size_t>(ours.size(), 1));
 }
 
+// Where it cannot be, the difference stays that of the examples that were tested.
 void test_over_seeds(const std::vector<double>& differences, PairedTest& comparison) {
   const Summary summary = summarize(differences);
-  comparison.difference = summary.mean;
+  if (!comparison.p_over_examples) comparison.difference = summary.mean;
   if (summary.count < kFewestSeeds || *summary.deviation < 1e-9) return;
+  comparison.difference = summary.mean;
   comparison.interval = summary.half_width95;
   const double error = *summary.deviation / std::sqrt(summary.count);
   comparison.p_over_seeds = t_test_p(summary.mean / error, summary.count - 1);
@@ -81,11 +86,22 @@ PairedTest compared(const ReportInput& input, const Leaderboard& board, size_t c
   return comparison;
 }
 
-void adjust(std::vector<PairedTest>& comparisons) {
+// The best of k models was chosen by the results that are tested: all k (k - 1) / 2 pairs were
+// compared then, of which only the k - 1 with the best are shown.
+size_t num_hidden_pairs(const std::vector<PairedTest>& comparisons) {
+  std::map<std::pair<const Row*, size_t>, size_t> shown;  // by the first model and the column
+  for (const PairedTest& c : comparisons) shown[{c.first, c.column}] += c.p().has_value();
+  size_t hidden = 0;
+  for (const auto& [of, count] : shown) hidden += count * (count - 1) / 2;
+  return hidden;
+}
+
+void adjust(std::vector<PairedTest>& comparisons, bool best_is_first) {
   std::vector<double> p_values;
   for (const PairedTest& c : comparisons) {
     if (c.p()) p_values.push_back(*c.p());
   }
+  if (best_is_first) p_values.insert(p_values.end(), num_hidden_pairs(comparisons), 1.0);
   const std::vector<double> adjusted = holm_adjusted(p_values);
   auto next = adjusted.begin();
   for (PairedTest& c : comparisons) {
@@ -133,6 +149,10 @@ void compare_column(const ReportInput& input, const Leaderboard& board, size_t c
     for (const Row& second : board.rows) {
       if (&second == &first || second.is_self_pretrained != first.is_self_pretrained) continue;
       if (!are_ranked(first.cells[column], second.cells[column])) continue;
+      const bool is_there = std::ranges::any_of(all, [&](const PairedTest& c) {
+        return c.first == &second && c.second == &first && c.column == column;
+      });
+      if (is_there) continue;  // two models are best
       all.push_back(compared(input, board, column, first, second));
     }
     std::stable_sort(all.begin() + begin, all.end(), [](const auto& a, const auto& b) {
@@ -143,7 +163,7 @@ void compare_column(const ReportInput& input, const Leaderboard& board, size_t c
 
 std::vector<TableCell> line_of(const PairedTest& c) {
   const std::string verdict = c.verdict();
-  const bool is_shown = verdict == "better" || verdict == "worse";
+  const bool is_shown = verdict.starts_with("better") || verdict.starts_with("worse");
   return {{c.board->columns[c.column].title},
           {row_label(*c.board, *c.first, c.first->cells[c.column].settings)},
           {row_label(*c.board, *c.second, c.second->cells[c.column].settings)},
@@ -159,7 +179,7 @@ std::vector<TableCell> line_of(const PairedTest& c) {
 std::string PairedTest::verdict() const {
   if (!p_adjusted) return "not tested";
   if (*p_adjusted >= kLevel || difference == 0) return "no difference shown";
-  return difference > 0 ? "better" : "worse";
+  return std::string(difference > 0 ? "better" : "worse") + (p_over_seeds ? "" : " (these runs)");
 }
 
 std::vector<PairedTest> compare_models(const ReportInput& input) {
@@ -170,7 +190,7 @@ std::vector<PairedTest> compare_models(const ReportInput& input) {
       compare_column(input, *board, column, all);
     }
   }
-  adjust(all);
+  adjust(all, input.compare.empty());
   return all;
 }
 
@@ -178,13 +198,14 @@ Table comparisons_table(const ReportInput& input) {
   Table table{
       .title = "Comparisons",
       .caption =
-          "Of the best model of each task and setting, or the one that --compare names, with every "
-          "other one of equal settings and budget. Difference: in points, mean over the seeds that "
-          "both have, ± the 95 % interval of that mean. Paired t: the test over at least three "
-          "common seeds. McNemar: the exact test on the test examples, of the runs of one seed; "
-          "the counts are the examples that only the first and only the second predicted right. "
-          "Adjusted: Holm's correction for all tests of this table. Better or worse: adjusted p "
-          "below 0.05.",
+          "The best model of each task and setting, or the one that --compare names, and every "
+          "other one of equal settings and budget. Paired t: the test over at least three common "
+          "seeds, with the mean difference in points ± its 95 % interval. McNemar: the exact test "
+          "on the test examples of two runs of one seed, with their difference; the counts are the "
+          "examples that only the first and only the second predicted right. It tells these "
+          "runs apart, not models trained with other seeds. Adjusted: Holm's correction for all "
+          "tests of this table and, without --compare, for the pairs among which the best was "
+          "chosen. Better or worse: adjusted p below 0.05.",
       .header = {"Task", "Model", "Compared with", "Difference", "Test", "p", "p adjusted",
                  "The model is"},
       .rows = {},

@@ -17,8 +17,10 @@ struct PairedTest {
   size_t column = 0;
   const Row* first = nullptr;
   const Row* second = nullptr;
-  int num_seeds = 0;      // that both were run with
-  double difference = 0;  // mean over these seeds; without any, of the two means
+  int num_seeds = 0;  // that both were run with
+  // Mean over these seeds, of the tested runs with p_over_examples alone; without any seed, of the
+  // two means.
+  double difference = 0;
   // Half-width of the 95 % interval of the mean difference over the seeds, and the p-value of the
   // paired t-test: from three seeds on whose differences are not all equal.
   std::optional<double> interval = {}, p_over_seeds = {};
@@ -30,7 +32,8 @@ struct PairedTest {
 
   // Over seeds where there are enough of them, else over examples.
   std::optional<double> p() const { return p_over_seeds ? p_over_seeds : p_over_examples; }
-  // "better", "worse", "no difference shown" (p_adjusted of 0.05 and above) or "not tested".
+  // "better" or "worse", with "(these runs)" if only examples were tested, "no difference shown"
+  // (p_adjusted of 0.05 and above) or "not tested".
   std::string verdict() const;
 };
 

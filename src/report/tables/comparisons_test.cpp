@@ -69,8 +69,10 @@ TEST(Comparisons, ExamplesOfOneSeedAreTestedByMcNemar) {
   const std::vector<RunRecord> a = {finished_run("text", "a", 60, 0, 20)},
                                b = {finished_run("text", "b", 15, 0, 20)};
   ReportOptions options{.analyses = {kept(a[0], first_of(12, 20)), kept(b[0], first_of(3, 20))}};
-  EXPECT_THAT(text_of(a, b, options),
-              HasSubstr("| Text | a | b | \\+45.00 | McNemar, 9 : 0 | 0.004 | 0.004 | better |"));
+  EXPECT_THAT(
+      text_of(a, b, options),
+      HasSubstr(
+          "| Text | a | b | \\+45.00 | McNemar, 9 : 0 | 0.004 | 0.004 | better (these runs) |"));
   options.analyses[1].record.step = 1;  // of other weights than those that were tested
   EXPECT_THAT(text_of(a, b, options), Not(HasSubstr("McNemar,")));
 }
@@ -82,14 +84,40 @@ TEST(Comparisons, ManyTestsAreCorrected) {
     runs.push_back(finished_run("text", model, 25, 0, 20));
     options.analyses.push_back(kept(runs.back(), first_of(5, 20)));
   }
-  EXPECT_THAT(text_of(runs, {}, options), HasSubstr("| 0.016 | 0.047 | better |"));
+  // Of six pairs, as the best was chosen from the same results.
+  EXPECT_THAT(text_of(runs, {}, options), HasSubstr("| 0.016 | 0.094 | no difference shown |"));
+  options.compare = "a";
+  EXPECT_THAT(text_of(runs, {}, options), HasSubstr("| 0.016 | 0.047 | better (these runs) |"));
   options.compare = "d";
   const std::string of_d = text_of(runs, {}, options);
-  EXPECT_THAT(of_d,
-              HasSubstr("| Text | d | a | -35.00 | McNemar, 0 : 7 | 0.016 | 0.047 | worse |"));
+  EXPECT_THAT(
+      of_d,
+      HasSubstr("| Text | d | a | -35.00 | McNemar, 0 : 7 | 0.016 | 0.047 | worse (these runs) |"));
   EXPECT_THAT(of_d, HasSubstr("| Text | d | b | \\+0.00 |"));
   options.compare = "nobody";
   EXPECT_THROW(text_of(runs, {}, options), Error);
+}
+
+TEST(Comparisons, TwoBestModelsAreComparedOnce) {
+  const std::vector<RunRecord> runs = {finished_run("text", "a", 50, 0, 20),
+                                       finished_run("text", "b", 50, 0, 20)};
+  const std::string text = text_of(
+      runs, {}, {.analyses = {kept(runs[0], first_of(10, 20)), kept(runs[1], first_of(10, 20))}});
+  EXPECT_THAT(text, HasSubstr("| Text | a | b |"));
+  EXPECT_THAT(text, Not(HasSubstr("| Text | b | a |")));
+}
+
+// The runs of the first common seed are tested; the mean over both seeds has the other sign.
+TEST(Comparisons, TheVerdictIsOfTheRunsThatWereTested) {
+  std::vector<RunRecord> a = {finished_run("text", "a", 15, 0, 20),
+                              finished_run("text", "a", 95, 1, 20)},
+                         b = {finished_run("text", "b", 60, 0, 20),
+                              finished_run("text", "b", 35, 1, 20)};
+  ReportOptions options{.analyses = {kept(a[0], first_of(3, 20)), kept(b[0], first_of(12, 20))}};
+  options.compare = "a";
+  EXPECT_THAT(
+      text_of(a, b, options),
+      HasSubstr("| Text | a | b | -45.00 | McNemar, 0 : 9 | 0.004 | 0.004 | worse (these runs) |"));
 }
 
 }  // namespace

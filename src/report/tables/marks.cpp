@@ -48,7 +48,8 @@ const std::vector<MarkMeaning>& mark_meanings() {
        "data that nobody published; not compared with the paper",
        "other_settings"},
       {MarkKind::kTrivial, "‡", "not above trivial",
-       "a classifier that needs no model is as good, within the interval", "not_above_trivial"}};
+       "not shown, by its interval, to be above a classifier that needs no model",
+       "not_above_trivial"}};
   return meanings;
 }
 

@@ -90,6 +90,13 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);
   f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
+  if (const auto& tuning = run.tuning) {
+    std::string varied;
+    for (const std::string& name : tuning->varied) varied += (varied.empty() ? "" : ", ") + name;
+    f.add("chosen", "1 of " + thousands(tuning->tried) + " settings of " + varied + " by " +
+                        tuning->chosen_by + ", " + thousands(tuning->steps) +
+                        " steps of training in all");
+  }
   if (run.initial_weights) f.add("initial weights from", run.initial_weights->origin);
   for (const EarlierPart& part : run.earlier_parts.value_or(std::vector<EarlierPart>{})) {
     f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
