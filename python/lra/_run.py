@@ -149,11 +149,17 @@ def folder_of(run: Run | str | os.PathLike[str]) -> Path:
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run:
-    """Raises Error for a folder that holds no run."""
+    """Raises Error for a folder that holds no training run."""
+    file = Path(folder, "record.json")
     try:
-        return Run(Path(folder), json.loads(Path(folder, "record.json").read_text()))
-    except FileNotFoundError:
+        record = json.loads(file.read_text())
+    except (FileNotFoundError, NotADirectoryError):
         raise Error(f"{folder}: is not a run; expected a folder with record.json") from None
+    except ValueError as error:
+        raise Error(f"{file}: is not a record of a run: {error}") from None
+    if not isinstance(record, dict) or record.get("kind") != "train":
+        raise Error(f'{folder}: is not a run; expected a record.json of kind "train"')
+    return Run(Path(folder), record)
 
 
 def is_several(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from . import _process, _program
 from ._code import SOURCE
 from ._program import Error
+from ._replaced import replaced
 from ._run import Run as Run, Runs as Runs, folder_of, is_several, read_run
 from ._source import Layer, Source, mixer as mixer
 from ._sweep import (
@@ -101,7 +103,7 @@ def train(
     its folder or a model.safetensors whose weights the run begins with; with `init_partial`,
     tensors that have no counterpart there are drawn. `accept` names checks of the data whose
     warnings are accepted (docs/checks.md). `resume` continues the run in `out` if there is one, with
-    the same settings; `overwrite` removes it first. A separate process trains, so a script needs the
+    the same settings; `overwrite` replaces it, and removes it once the new run has ended. A separate process trains, so a script needs the
     guard `if __name__ == "__main__":` around this call. If the run fails, raises Error with the
     program's message and exit code.
     """
@@ -122,9 +124,8 @@ def train(
     words += [*settings_words(arguments, "mixer."), *settings_words(settings)]
 
     def trained(seed: Any, folder: Path) -> Run:
-        if overwrite:
-            _remove_run(folder)
-        with source.kept_in(folder) as import_from:
+        earlier = replaced(folder) if overwrite else contextlib.nullcontext()
+        with earlier, source.kept_in(folder) as import_from:
             return _trained([*words, *option_words(seed=seed, out=folder)], import_from, folder)
 
     name = f"runs/{task.replace(':', '.')}-{source.name.replace(':', '.')}-{preset}"
@@ -162,14 +163,6 @@ def export(run: Run | _Path, out: _Path) -> Path:
 
 def _trained(words: Sequence[str], import_from: str | None, folder: Path) -> Run:
     return Run(folder, _process.run_json(words, import_from, good=(0, 3, 4)))
-
-
-def _remove_run(folder: Path) -> None:
-    """Raises Error for a folder that is there and no run."""
-    if not folder.exists():
-        return
-    read_run(folder)
-    shutil.rmtree(folder)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import fcntl
 import os
 import pathlib
 import pickle
@@ -44,6 +45,18 @@ class Mean(torch.nn.Module):
     def forward(self, x, mask):
         x = x * mask.unsqueeze(-1)
         return self.scale * self.mix(x.sum(1, keepdim=True) / mask.sum(1)[:, None, None]).expand_as(x) + self.shift
+
+
+class Fails(Mean):
+    """Raises in the fourth training step."""
+
+    calls = 0
+
+    def forward(self, x, mask):
+        self.calls += self.training
+        if self.calls >= 4:
+            raise ValueError("my own mistake")
+        return super().forward(x, mask)
 
 
 class Bag(torch.nn.Module):
@@ -241,6 +254,43 @@ class RunInPython(Folder):
         with self.assertRaisesRegex(lra.Error, "is not a run"):
             self.train("listops", "local", "mine", overwrite=True)
         self.assertTrue((self.folder / "mine").is_dir())
+
+    def test_a_run_that_is_replaced_survives_mistakes(self):
+        run = self.train("listops", "local", "good")
+        record, weights = (run.folder / "record.json").read_bytes(), run.record["weights_hash"]
+
+        def refused(said, layer="local", **more):
+            with self.assertRaisesRegex(lra.Error, said) as caught:
+                self.train("listops", layer, "good", overwrite=True, **more)
+            self.assertEqual((run.folder / "record.json").read_bytes(), record)
+            self.assertEqual(lra.arena.evaluate(run)["accuracy"], run.test_accuracy)
+            self.assertFalse((self.folder / "good-replaced").exists())
+            return str(caught.exception)
+
+        refused("steps_", settings={"train.steps_": 3})
+        refused("transformr", layer="transformr")
+        said = refused("my own mistake", layer="my_layers:Fails")
+        self.assertIn(f"the run that failed is now in {run.folder}-failed", said)
+        self.assertEqual(lra.arena.open_run(f"{run.folder}-failed").status, "failed")
+        with open(run.folder / ".lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused("another process is training this run")
+        for other in ("notes.txt", "checkpoints/other/record.json"):
+            (run.folder / other).parent.mkdir(exist_ok=True)
+            (run.folder / other).write_text("mine")
+            refused(f"holds '{other}'")
+            (run.folder / other).unlink()
+        self.assertEqual(self.train("listops", "local", "good", seed=1, overwrite=True).record["seed"], 1)
+        self.assertNotEqual(lra.arena.open_run(run.folder).record["weights_hash"], weights)
+        self.assertFalse((self.folder / "good-replaced").exists())
+
+    def test_only_a_run_is_replaced(self):
+        for name, text in (("list", "[]"), ("other", '{"kind": "suite"}'), ("broken", "{")):
+            (self.folder / name).mkdir()
+            (self.folder / name / "record.json").write_text(text)
+            with self.subTest(name), self.assertRaisesRegex(lra.Error, "is not a (run|record)"):
+                self.train("listops", "local", name, overwrite=True)
+            self.assertTrue((self.folder / name / "record.json").is_file())
 
     @unittest.skipIf(pandas is None, "no pandas")
     def test_tables(self):
