@@ -16,8 +16,9 @@
 namespace lra::cli {
 namespace {
 
-// Folders of runs, below what was typed and below runs/.
-constexpr const char* kRuns = "$(_lra_runs \"$current\")";
+// Stands for the folders of runs, below what was typed or below runs/. Their names never become
+// `words`, which compgen -W expands: $(...) in a name would be executed.
+constexpr const char* kRuns = "@runs";
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -145,7 +146,9 @@ std::string script(const CLI::App& app) {
 _lra_runs() {
   local record begin="${1:-runs/}"
   for record in "$begin"*/record.json "$begin"*/*/record.json; do
-    if [ -e "$record" ]; then echo "${record%/record.json}"; fi
+    if [[ ! -e $record ]]; then continue; fi
+    printf -v record %q "${record%/record.json}"
+    COMPREPLY+=("$record")
   done
 }
 _lra() {
@@ -162,7 +165,8 @@ _lra() {
   case "$last" in
 )" + option_cases(app) +
          R"(  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  COMPREPLY=($(compgen -W "${words/@runs/}" -- "$current"))
+  if [[ $words == *@runs* ]]; then _lra_runs "$current"; fi
   if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o bashdefault -o default -F _lra lra

@@ -465,6 +465,21 @@ full_disk() {
   passed "a full disk"
 }
 
+# Names of folders that a shell would execute are completed as they are, and quoted.
+hostile_names() {
+  mkdir -p 'work/runs/$(touch hit)' work/runs/plain
+  touch work/runs/{'$(touch hit)',plain}/record.json
+  local typed
+  for typed in "" 'runs/$(' runs/p; do
+    (cd work && bash -c 'source <("$LRA_PROGRAM" completion); COMP_WORDS=(lra eval "$1") COMP_CWORD=2
+      _lra; printf "%s\n" "${COMPREPLY[@]}"' bash "$typed") >>outside/names 2>outside/err
+  done
+  [[ $(grep -c '^runs' outside/names) == 4 && ! -e work/hit ]] || fail "completed $(cat outside/names outside/err)"
+  [[ $(grep -cxF 'runs/\$\(touch\ hit\)' outside/names) == 2 ]] || fail "not quoted: $(cat outside/names)"
+  rm -r work/runs
+  passed "completion of hostile names"
+}
+
 # A limit on the size of files (ulimit -f, in KiB) stops what writes a larger one; nothing is lost.
 file_limit() {
   local code=0
@@ -497,3 +512,4 @@ mixer_runs
 measurements
 full_disk
 file_limit
+hostile_names
