@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -17,7 +16,8 @@
 namespace lra::cli {
 namespace {
 
-constexpr int64_t kMaxTries = 10000;
+constexpr uint64_t kMaxTries = 10000;
+constexpr double kMaxWhole = 9007199254740992;  // 2^53: up to here a double holds whole numbers
 constexpr const char* kRangeExample = R"([0.001, 0.01], "1e-4:1e-2:log", "0:0.3" or "16:256")";
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what,
@@ -86,13 +86,20 @@ void flatten(const ConfigTable& table, const std::string& prefix, std::vector<Va
   }
 }
 
-// Combinations of the lists; kMaxTries + 1 if there are more.
-int64_t num_combinations(const Sweep& sweep) {
-  int64_t count = 1;
+uint64_t num_combinations(const Sweep& sweep) {
+  uint64_t count = 1;
   for (const Varied& v : sweep.varied) {
-    count = std::min<int64_t>(kMaxTries + 1, count * static_cast<int64_t>(v.values.size()));
+    if (__builtin_mul_overflow(count, v.values.size(), &count))
+      refuse(v.where, "the lists have over 2^64 combinations", "fewer settings that vary");
   }
   return count;
+}
+
+// Settings of train that change what the validation accuracy is measured on, or of what.
+bool changes_score(const std::string& name) {
+  static const std::set<std::string> names = {"objective",     "mask_fraction", "masked_loss",
+                                              "eval_examples", "test_examples", "token_order"};
+  return name.starts_with("train.") && names.contains(name.substr(6));
 }
 
 bool has_range(const Sweep& sweep) { return std::ranges::any_of(sweep.varied, &Varied::is_range); }
@@ -164,7 +171,7 @@ Try combination(const Sweep& sweep, uint64_t index) {
 
 // All of them, or as many as are asked for, chosen by the seed.
 std::vector<Try> combinations(const Sweep& sweep) {
-  const auto total = static_cast<uint64_t>(num_combinations(sweep));
+  const uint64_t total = num_combinations(sweep);
   const auto wanted = static_cast<uint64_t>(sweep.settings.tries);
   const Permutation order(total, key_of(sweep, "combinations"));
   std::set<uint64_t> chosen;
@@ -198,12 +205,12 @@ void check_tries(const Sweep& sweep, const std::string& file) {
     refuse(file + ": sweep", "draws from a range, and does not say how often", "tries = 8",
            "'lra tune' takes it as --tries 8");
   }
-  const int64_t total = num_combinations(sweep);
+  const uint64_t total = num_combinations(sweep);
   if (total > kMaxTries && tries == 0) {
     refuse(file + ": sweep", "the lists have over " + thousands(kMaxTries) + " combinations",
            "tries, as many of them as are to be trained");
   }
-  if (tries > total) {
+  if (static_cast<uint64_t>(tries) > total) {
     refuse(file + ": sweep.tries",
            "is " + std::to_string(tries) + "; the lists have " + std::to_string(total) +
                " combinations",
@@ -224,6 +231,10 @@ Varied varied_of(const std::string& name, const ConfigValue& value) {
     refuse(value.where, "a sweep compares settings on the same data; " + name + " changes the data",
            "settings of train, model, mixer or groups", "make a suite for each");
   }
+  if (changes_score(name)) {
+    refuse(value.where, name + " changes what the score measures; a sweep compares equal scores",
+           "settings of training that leave the score alone", "make a suite for each");
+  }
   if (const auto* list = std::get_if<ConfigList>(&value.value)) {
     std::set<std::string> known;
     for (const ConfigValue& item : *list) {
@@ -242,6 +253,9 @@ Varied varied_of(const std::string& name, const ConfigValue& value) {
   if (range->is_log && range->low <= 0) {
     refuse(value.where, name + " is drawn log-uniformly from " + *text + ", which has no logarithm",
            "a lower end above 0");
+  }
+  if (range->is_whole && std::max(-range->low, range->high) > kMaxWhole) {
+    refuse(value.where, name + " is drawn from " + *text, "whole numbers of at most 2^53");
   }
   if (range->low >= range->high) {
     refuse(value.where, name + " is drawn from " + *text, "a lower end below the upper one");
@@ -299,6 +313,16 @@ std::vector<int64_t> milestones(int64_t steps, int64_t eval_every, int64_t halvi
     if (step < steps) found.insert(step);
   }
   return {found.begin(), found.end()};
+}
+
+double score_of_seeds(const std::vector<std::optional<double>>& accuracies) {
+  double sum = 0;
+  int count = 0, diverged = 0;
+  for (const std::optional<double>& accuracy : accuracies) {
+    sum += accuracy.value_or(0);
+    ++(accuracy ? count : diverged);
+  }
+  return (count > 0 ? sum / count : 0) - 2 * diverged;
 }
 
 std::vector<size_t> best_of(std::vector<size_t> entrants, const std::vector<double>& scores,

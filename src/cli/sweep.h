@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ bool is_varied(const ConfigValue& value);
 
 // Reads [sweep], whose sections name the settings as those of [set] do. Throws lra::Error for an
 // empty list, a range without extent or a logarithm of 0, a range without `tries`, more tries than
-// there are combinations, and settings of the task: other data would be compared.
+// there are combinations, and settings of the task or of what the score is measured on: scores that
+// are no measure of the same would be compared.
 Sweep read_sweep(ConfigTable table, const std::string& file);
 
 // All tries, in order. A function of the sweep alone: of its seed, and for each setting of its name
@@ -70,6 +72,10 @@ std::vector<std::string> varied_names(const Sweep& sweep);
 // a validation. After the k-th of them, kept_after(k, ...) go on.
 std::vector<int64_t> milestones(int64_t steps, int64_t eval_every, int64_t halving, size_t tries);
 size_t kept_after(size_t milestone, int64_t halving, size_t tries);
+
+// The score of a setting by the accuracies of its seeds, nothing for one that diverged: their mean,
+// and below all settings of which fewer seeds diverged (then it is negative).
+double score_of_seeds(const std::vector<std::optional<double>>& accuracies);
 
 // The `keep` best of `entrants` (indices into `scores`), best first; of equal scores the earlier
 // try.

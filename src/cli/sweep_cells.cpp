@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -17,8 +18,6 @@ namespace lra::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kDivergedScore = -1;
 
 // All tries of one model on one task: tries x seeds cells, the seeds of a try side by side.
 struct Group {
@@ -66,30 +65,26 @@ bool has_reached(const Cell& cell, int64_t goal) {
   return validated >= goal || (is_over && validated == record.steps);
 }
 
-// Validation accuracy of the weights that would be tested if the run had ended at step `goal`.
-double score_of(const Cell& cell, int64_t goal) {
-  if (cell.record.status == RunStatus::kDiverged) return kDivergedScore;
+// Validation accuracy of the weights that would be tested if the run had ended at step `goal`;
+// nothing for a run that diverged.
+std::optional<double> accuracy_of(const Cell& cell, int64_t goal) {
+  if (cell.record.status == RunStatus::kDiverged) return std::nullopt;
   const bool takes_best = cell.config.train.test_checkpoint == "best";
-  double score = kDivergedScore;
+  std::optional<double> found;
   for (const Evaluation& e : cell.record.val_curve) {
     if (e.step > goal) break;
-    score = takes_best ? std::max(score, e.accuracy) : e.accuracy;
+    found = takes_best && found ? std::max(*found, e.accuracy) : e.accuracy;
   }
-  return score;
+  return found;
 }
 
-// Mean over the seeds, by try. A try of which a seed diverged comes after all others.
+// By try.
 std::vector<double> scores_of(const Group& group, int64_t goal) {
   std::vector<double> scores;
   for (size_t i = 0; i < group.tries(); ++i) {
-    double sum = 0;
-    bool diverged = false;
-    for (const Cell& cell : group.of_try(i)) {
-      const double score = score_of(cell, goal);
-      diverged = diverged || score == kDivergedScore;
-      sum += score;
-    }
-    scores.push_back(diverged ? kDivergedScore : sum / static_cast<double>(group.seeds));
+    std::vector<std::optional<double>> accuracies;
+    for (const Cell& cell : group.of_try(i)) accuracies.push_back(accuracy_of(cell, goal));
+    scores.push_back(score_of_seeds(accuracies));
   }
   return scores;
 }
@@ -210,15 +205,15 @@ void move_run(Cell& cell, const std::string& to) {
   cell.folder = to;
 }
 
-// Locked until it has moved: nobody works in it.
+// `tuning` of a run that is chosen, else null. Locked until it has moved: nobody works in it.
 void settle(Cell& cell, const Tuning* tuning) {
   const std::string place = tuning ? chosen_folder(cell) : try_folder(cell);
-  const bool has_record = !tuning || has_tuning(cell, *tuning);
+  const bool has_record = tuning ? has_tuning(cell, *tuning) : !cell.record.tuning;
   if (has_record && cell.folder == place) return;
   const training::RunFolder folder{cell.folder};
   const FileLock lock(folder.lock(), "the run folder " + cell.folder);
   if (!has_record) {
-    cell.record.tuning = *tuning;
+    cell.record.tuning = tuning ? std::optional(*tuning) : std::nullopt;
     write_record(cell.record, folder.record());
   }
   move_run(cell, place);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/scratch_folder.h"
@@ -51,6 +52,19 @@ TEST(Sweep, TriesAsManyCombinationsAsItIsAllowed) {
   EXPECT_EQ(std::set<std::string>(some.begin(), some.end()).size(), 5u);
   EXPECT_EQ(some, texts_of(sweep_of("tries = 5\n" + lists)));
   EXPECT_NE(some, texts_of(sweep_of("tries = 5\nseed = 1\n" + lists)));
+}
+
+TEST(Sweep, ChoosesAmongAllOfManyCombinations) {
+  std::string lists = "tries = 200\n[train]\n";
+  for (const char* name : {"batch_size", "steps", "warmup_steps", "eval_every", "log_every"})
+    lists += std::string(name) + " = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n";
+  std::map<std::string, std::set<int64_t>> found;  // of 100,000 combinations
+  for (const Try& one : tries_of(sweep_of(lists))) {
+    for (const auto& [name, value] : *one.values.find("train")->as_table())
+      found[name].insert(std::get<int64_t>(value.value));
+  }
+  EXPECT_EQ(found.size(), 5u);
+  for (const auto& [name, values] : found) EXPECT_EQ(values.size(), 10u) << name;
 }
 
 TEST(Sweep, DrawsLogUniformly) {
@@ -116,6 +130,15 @@ TEST(Sweep, RefusesWhatCannotBeCompared) {
               HasSubstr("the ranges have fewer settings"));
   EXPECT_THAT(error("[train]\nsteps = [1, 1]\n"), HasSubstr("has the value 1 twice"));
   EXPECT_THAT(error("[task]\nlength = [32, 64]\n"), HasSubstr("task.length changes the data"));
+  for (const char* name : {"objective", "mask_fraction", "masked_loss", "eval_examples",
+                           "test_examples", "token_order"}) {
+    EXPECT_THAT(error(std::string("[train]\n") + name + " = [1, 2]\n"),
+                HasSubstr(std::string("train.") + name + " changes what the score measures"));
+  }
+  for (const char* range : {"16:99999999999999999999", "-99999999999999999999:16"}) {
+    EXPECT_THAT(error(std::string("tries = 2\n[model]\nembed_dim = \"") + range + "\"\n"),
+                HasSubstr("expected whole numbers of at most 2^53"));
+  }
   EXPECT_THAT(error("halving = 1\n[train]\nsteps = [1, 2]\n"),
               HasSubstr("every setting would go on"));
   EXPECT_THAT(error("tries = 2\n"), HasSubstr("varies no setting"));
@@ -147,6 +170,17 @@ TEST(Halving, KeepsOneInSoMany) {
   EXPECT_EQ(kept_after(1, 3, 9), 1u);
   EXPECT_EQ(kept_after(0, 2, 5), 3u) << "rounded up";
   EXPECT_EQ(kept_after(5, 2, 5), 1u) << "never none";
+}
+
+TEST(Scores, FewerSeedsThatDivergedComeFirstThenTheMeanOfTheOthers) {
+  EXPECT_DOUBLE_EQ(score_of_seeds({0.25, 0.75}), 0.5);
+  const double one = score_of_seeds({0.5, std::nullopt}),
+               better_one = score_of_seeds({std::nullopt, 0.6}),
+               two = score_of_seeds({std::nullopt, std::nullopt});
+  EXPECT_GT(score_of_seeds({0.0, 0.0}), better_one);
+  EXPECT_GT(better_one, one);
+  EXPECT_GT(score_of_seeds({0.0, std::nullopt}), two);
+  EXPECT_LT(one, 0) << "what diverged has no accuracy to show";
 }
 
 TEST(Halving, TakesTheBestAndOfEqualsTheEarlier) {

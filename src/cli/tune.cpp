@@ -12,6 +12,8 @@
 namespace lra::cli {
 namespace {
 
+constexpr const char* kFirstLine = "# Written by 'lra tune'.\n";
+
 struct TuneArguments {
   SuiteArguments suite;
   std::string task, preset = "small";
@@ -59,6 +61,13 @@ void take_varied(ConfigTable& settings, ConfigTable& sweep) {
   }
 }
 
+// "tune-listops-transformer", the folder under runs/ too.
+std::string name_of(const TuneArguments& a) {
+  std::string name = "tune-" + file_name_of(a.task);
+  for (const std::string& model : a.models) name += "-" + file_name_of(model);
+  return name;
+}
+
 ConfigTable suite_of(const TuneArguments& a) {
   ConfigTable set, varied;
   for (const std::string& text : a.sets) apply_override(set, in_brackets(text));
@@ -76,6 +85,7 @@ ConfigTable suite_of(const TuneArguments& a) {
   sweep.set("halving", {a.sweep.halving, ""});
   merge(sweep, varied);
   ConfigTable suite;
+  suite.set("name", {name_of(a), ""});
   suite.set("tasks", list_of(std::vector<std::string>{a.task}));
   suite.set("models", list_of(a.models));
   suite.set("seeds", list_of(a.seeds));
@@ -86,34 +96,31 @@ ConfigTable suite_of(const TuneArguments& a) {
   return suite;
 }
 
-// "runs/tune-listops-transformer"
-std::string default_folder(const TuneArguments& a) {
-  std::string folder = "runs/tune-" + file_name_of(a.task);
-  for (const std::string& model : a.models) folder += "-" + file_name_of(model);
-  return folder;
-}
-
-// One that was refused before its first run is replaced.
+// One that was refused before its first run is replaced; what others wrote never is.
 void write_suite(const std::string& file, const std::string& text) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 10;
   const std::string folder = folder_of(file);
-  if (!std::filesystem::exists(file) || !std::filesystem::exists(folder + "/" + kTriesFolder)) {
+  if (!std::filesystem::exists(file)) {
     make_folder(folder);
     return write_file_atomically(file, text);
   }
-  if (read_file(file, kMostBytes) == text) return;
+  const std::string found = read_file(file, kMostBytes);
+  if (found == text) return;
+  const bool is_ours = found.starts_with(kFirstLine);
+  if (is_ours && !std::filesystem::exists(folder + "/" + kTriesFolder))
+    return write_file_atomically(file, text);
   throw Error({.where = file,
-               .what = "is another sweep",
-               .expected = "the command that began it, to resume it",
+               .what = is_ours ? "is another sweep" : "was not written by 'lra tune'",
+               .expected = is_ours ? "the command that began it, to resume it" : "no such file",
                .advice = "choose another --out, or edit that file and continue with: " +
-                         command_text({"suite", "run", file, "--out", folder_of(file)})});
+                         command_text({"suite", "run", file, "--out", folder})});
 }
 
 ExitCode tune(const Program& program, TuneArguments a) {
   refuse_swapped(a.task, a.models.front(), program.common.argv);
-  if (a.suite.out.empty()) a.suite.out = default_folder(a);
+  if (a.suite.out.empty()) a.suite.out = "runs/" + name_of(a);
   a.suite.file = a.suite.out + "/suite.toml";
-  const std::string text = to_toml(suite_of(a));
+  const std::string text = kFirstLine + to_toml(suite_of(a));
   (void)read_sweep(suite_of(a).table("sweep"), "tune");  // refuses before anything is written
   write_suite(a.suite.file, text);
   say(program, "suite: " + a.suite.file);

@@ -143,10 +143,27 @@ by_name() {
       expect_code 0 lra suite run halved.toml --out named --data data --threads 1 --quiet --only "$run"
     done
   done
+  lra suite submit halved.toml --slurm --dry-run --out named --data data --gres gpu:1 2>err >out
+  grep -q 'warning: the runs get GPUs and use the CPU; add --device cuda' err || fail "no warning: $(cat err)"
+  lra suite submit halved.toml --slurm --dry-run --out named --data data --device cuda 2>err >out
+  grep -q 'warning: --device cuda without --gres' err || fail "no warning: $(cat err)"
   [[ $rounds == 4 ]] || fail "$rounds rounds, not three comparisons and the tests"
   sweep named halved.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
   [[ $(weights halved) == "$(weights named)" ]] || fail "$(diff <(weights halved) <(weights named))"
   passed "the rounds of a sweep as job arrays"
+}
+
+# A choice that changes: the run that goes back among the tries is no longer one of a tuned setting.
+chosen_anew() {
+  sed 's/1e-5, 1e-3, 1e30/1e30/; s/"transformer", //; s/\[0, 1\]/[0]/' sweep.toml >worst.toml
+  sed 's/1e30/1e30, 1e-3/' worst.toml >better.toml
+  sweep anew worst.toml && fail "a run that diverged ended well"
+  local run=listops-linear_transformer
+  [[ $(field anew/$run-s0/record.json tuning tried) == 1 ]] || fail "not chosen: $(cat out err)"
+  sweep anew better.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  [[ $(field anew/$run-s0/record.json tuning tried) == 2 ]] || fail "no other choice: $(cat out err)"
+  grep -q '"tuning"' "anew/tries/$run-learning_rate=1e+30-s0/record.json" && fail "a try says that it was chosen"
+  passed "a run that is no longer chosen"
 }
 
 # More settings: those that were tried are found again.
@@ -171,6 +188,13 @@ tuned() {
   expect_code 0 lra "${words[@]}" --quiet --out tuned
   expect_code 2 lra "${words[@]}" --out tuned --set train.steps=9
   grep -q 'tuned/suite.toml: is another sweep' err || fail "$(cat err)"
+  mkdir theirs
+  cp sweep.toml theirs/suite.toml
+  expect_code 2 lra "${words[@]}" --out theirs
+  grep -q "theirs/suite.toml: was not written by 'lra tune'" err || fail "$(cat err)"
+  cmp sweep.toml theirs/suite.toml || fail "a suite of somebody else was overwritten"
+  [[ $(lra suite submit tuned/suite.toml --slurm --dry-run --data data) == *runs/tune-listops-transformer-linear_transformer/slurm/* ]] ||
+    fail "the suite of lra tune has another folder than lra tune"
   expect_code 0 lra tune listops local --data data --threads 1 --quiet --out drawn --tries 3 \
     --set task.length=64 --set train.steps=2 --set train.warmup_steps=1 --set train.batch_size=4 \
     --set train.learning_rate=1e-4:1e-2:log --set train.schedule=constant,cosine
@@ -215,6 +239,8 @@ refused() {
   refuse 'needs a validation before the last step.*train.eval_every=1' \
     's/^eval_every.*/eval_every = 8/; s/^\[sweep/[sweep]\nhalving = 2\n&/'
   refuse 'equal steps, and train.steps varies' 's/^learning.*/steps = [2, 4]/; s/^\[sweep/[sweep]\nhalving = 2\n&/'
+  refuse 'train.eval_examples changes what the score' 's/^learning.*/eval_examples = [4, 8]/'
+  refuse 'at most 2\^53' 's/^learning.*/batch_size = "16:99999999999999999999"/; s/^\[sweep/[sweep]\ntries = 2\n&/'
   refuse 'task.length changes the data' 's/^\[sweep.train/[sweep.task/; s/^learning.*/length = [32, 64]/'
   refuse 'text validates on its test set.*task.validation=heldout' 's/^tasks.*/tasks = ["text"]\npreset = "release"/; s/^\[listops/[text/'
   expect_code 2 lra tune listops local --data data --set train.steps=2
@@ -230,6 +256,7 @@ killed_in_the_middle
 halved
 by_name
 extended
+chosen_anew
 tuned
 documented
 refused
