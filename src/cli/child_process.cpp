@@ -127,21 +127,25 @@ std::vector<char*> c_strings(const std::vector<std::string>& words) {
 }
 
 pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
-  const char* interpreter = mixers::has_interpreter() ? std::getenv(kInterpreterVariable) : nullptr;
-  std::vector<std::string> words = {"lra"};
-  if (interpreter) words = {interpreter, "-m", "lra"};
+  std::vector<std::string> words = words_of_self("lra");
+  const std::string file = words.size() > 1 ? words[0] : "/proc/self/exe";
   const std::vector<std::string> variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SpawnSettings settings(output, errors);
   pid_t child = 0;
-  const int code =
-      posix_spawn(&child, interpreter ? interpreter : "/proc/self/exe", settings.actions(),
-                  settings.attributes(), c_strings(words).data(), c_strings(variables).data());
+  const int code = posix_spawn(&child, file.c_str(), settings.actions(), settings.attributes(),
+                               c_strings(words).data(), c_strings(variables).data());
   if (code != 0) throw io_error("lra", "cannot start a process", code);
   return child;
 }
 
 }  // namespace
+
+std::vector<std::string> words_of_self(const std::string& program) {
+  const char* interpreter = mixers::has_interpreter() ? std::getenv(kInterpreterVariable) : nullptr;
+  if (!interpreter) return {program};
+  return {interpreter, "-m", "lra"};
+}
 
 void refuse_ranks() {
   const Launch launch = launch_of_this_process();

@@ -15,6 +15,10 @@ namespace lra::cli {
 // and would look for the others.
 void refuse_ranks();
 
+// The words that begin a command of this program: `program`, or those of the Python that it runs
+// in.
+std::vector<std::string> words_of_self(const std::string& program);
+
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output; standard error goes where ours goes

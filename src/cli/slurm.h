@@ -12,8 +12,9 @@ namespace lra::cli {
 
 // Settings shared by the scripts of a suite. Paths are absolute.
 struct SlurmJob {
-  std::string name;                       // of the suite
-  std::string program, suite, out, data;  // this program, the suite's file, its folder, the data
+  std::string name;                  // of the suite
+  std::vector<std::string> program;  // the words that begin a command of this program
+  std::string suite, out, data;      // the suite's file, its folder, the data
   // As sbatch takes them; empty: the cluster's default.
   std::string partition, account, time, gres;
   std::vector<std::string> more_options;  // of sbatch, one each, with dashes

@@ -150,8 +150,8 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
   for (const std::string& run : runs) script += "  " + shell_word(run) + "\n";
   script += ")\nrun=${runs[SLURM_ARRAY_TASK_ID]}\n";
   script += kSignals;
-  script +=
-      shell_word(job.program) + " suite run " + shell_word(job.suite) + " --only \"$run\" \\\n";
+  for (const std::string& word : job.program) script += shell_word(word) + " ";
+  script += "suite run " + shell_word(job.suite) + " --only \"$run\" \\\n";
   script += "  --out " + shell_word(job.out) + " --data " + shell_word(job.data) + " --threads " +
             std::to_string(job.threads) + " --device " + shell_word(job.device) + " &\n";
   script += kEnd;
