@@ -23,7 +23,9 @@ _ERROR = "lra: "
 def run(words: Sequence[str], import_from: str | None, good: Sequence[int]) -> str:
     """What `python -m lra WORDS` prints. Raises Error for another exit code than `good`.
 
-    Its classes may be imported from the folders `import_from`, as in PYTHONPATH.
+    Its classes may be imported from the folders `import_from`, as in PYTHONPATH. After Ctrl-C, the
+    program saves and ends, and KeyboardInterrupt is raised then: what follows in a script or a
+    notebook does not run.
     """
     variables = {**os.environ, "PYTHONPATH": python_path(import_from), CHILD_VARIABLE: "1"}
     with tempfile.TemporaryFile() as output, _standard_error() as (reading, writing):
@@ -31,10 +33,13 @@ def run(words: Sequence[str], import_from: str | None, good: Sequence[int]) -> s
             [sys.executable, "-m", "lra", *words], env=variables, stdout=output, stderr=writing,
         ) as child:
             os.close(writing)
-            errors = _passed_on(reading)
+            errors, is_interrupted = _passed_on(reading)
             code = child.wait()
         output.seek(0)
         result = output.read().decode()
+    if is_interrupted:
+        sys.stderr.writelines(f"{in_python(line)}\n" for line in errors)
+        raise KeyboardInterrupt
     if code not in good:
         raise Error(in_python(errors[-1]) if errors else f"lra ended with exit code {code}", code)
     for line in errors:  # of parts of the work, which went on
@@ -62,18 +67,19 @@ def _standard_error() -> Iterator[tuple[int, int]]:
         os.close(reading)
 
 
-def _passed_on(reading: int) -> list[str]:
+def _passed_on(reading: int) -> tuple[list[str], bool]:
     """Forwards text as it arrives, but for lines that tell errors, which it returns.
 
-    Ctrl-C reaches the program as well, which saves and stops.
+    Ctrl-C reaches the program as well, which saves and stops: the second value is True after it.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     errors: list[str] = []
-    held = ""
+    held, is_interrupted = "", False
     while True:
         try:
             chunk = os.read(reading, 1 << 16)
         except KeyboardInterrupt:
+            is_interrupted = True
             continue
         except OSError:  # how a pseudo-terminal ends
             chunk = b""
@@ -89,4 +95,4 @@ def _passed_on(reading: int) -> list[str]:
             held = ""
         sys.stderr.flush()
         if not chunk:
-            return errors
+            return errors, is_interrupted

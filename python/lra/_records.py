@@ -21,7 +21,15 @@ _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     # Runs of a sweep that were not chosen are those of a folder that has to be named.
-    paths = sorted(path for path in root.rglob("record.json") if "tries" not in path.relative_to(root).parts)
+    paths, tries = [], set()
+    for path in sorted(root.rglob("record.json")):
+        if "tries" in (parts := path.relative_to(root).parts):
+            tries.add(str(Path(root, *parts[:parts.index("tries") + 1])))
+        else:
+            paths.append(path)
+    if tries:
+        warnings.warn(f"{', '.join(sorted(tries))}: left out; runs of a sweep that were not chosen: "
+                      "name such a folder to see them", stacklevel=3)
     if not paths:
         return
     told = json.loads(_program.run(["report", str(root), "--check", "--json"], good=(0, 2)))

@@ -115,7 +115,8 @@ class Run:
             file = Path(folder) / "predictions.csv"
             _program.run(["eval", str(self.folder), "--quiet", *option_words(
                 split=split, data=data, device=device, predictions=file)])
-            return pandas().read_csv(file, keep_default_na=False, na_values=[""])
+            return pandas().read_csv(
+                file, keep_default_na=False, na_values=[""], dtype={"label": str, "prediction": str})
 
     def __repr__(self) -> str:
         return f"<lra.arena.Run {_show.line_of(self)}>"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _process
-from ._run import Runs, pandas, read_run
+from ._program import Error
+from ._run import Run, Runs, pandas, read_run
 from ._source import Layer, Source
 from ._words import flat, option_words, plain, toml
 
 _TRIES = "tries"  # folder of the runs that were not chosen
+_WRITTEN = "# Written by lra.arena.sweep.\n"  # begins its suites
 
 
 class Draw(str):
@@ -71,26 +73,61 @@ def sweep(
     `task` and `mixer` are as in train(), or lists of them. Settings are compared by their mean
     validation accuracy over the seeds; the test split is read for the chosen ones alone, whose
     records say how many were tried (`record["tuning"]`). `halving` stops hopeless ones early;
-    `jobs` trains several runs at once. The same call resumes a sweep that was stopped. Raises Error.
+    `jobs` trains several runs at once. The same call resumes a sweep that was stopped. Raises Error,
+    also for a folder that has another suite; after Ctrl-C, KeyboardInterrupt.
     """
     sources = [Source(layer) for layer in _listed(mixer)]
     tasks = _listed(task)
     names = [*tasks, *(source.name for source in sources)]
+    seeds = _listed(plain(seed))
     folder = Path(out or "runs/sweep-" + "-".join(names).replace(":", "."))
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(source.kept_in(folder)) for source in sources]
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "suite.toml"
-        file.write_text(_suite(
+        _write(file, _suite(
             {"tasks": tasks, "models": [source.name for source in sources], "preset": preset,
-             "seeds": _listed(plain(seed)), "accept": list(accept) or None},
+             "seeds": seeds, "accept": list(accept) or None},
             {"tries": tries, "halving": halving, "seed": draw_seed}, settings))
-        _process.run(
-            ["suite", "run", str(file), *option_words(
-                out=folder, data=data, device=device, threads=threads, jobs=jobs, quiet=quiet)],
-            os.pathsep.join(dict.fromkeys(path for path in folders if path)), good=(0, 3, 4))
-    paths = sorted(folder.glob("*/record.json"))
-    return Sweep(folder, Runs(read_run(path.parent) for path in paths))
+        try:
+            _process.run(
+                ["suite", "run", str(file), *option_words(
+                    out=folder, data=data, device=device, threads=threads, jobs=jobs, quiet=quiet)],
+                os.pathsep.join(dict.fromkeys(path for path in folders if path)), good=(0, 3, 4))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"{folder}: saved and stopped; the same call resumes it") from None
+    cells = {(one, source.name, s) for one in tasks for source in sources for s in seeds}
+    return Sweep(folder, Runs(_chosen(folder, cells)))
+
+
+def _chosen(folder: Path, cells: set[tuple[str, str, int]]) -> Iterator[Run]:
+    """The runs of these tasks, models and seeds that a sweep chose; others may lie beside them."""
+    for path in sorted(folder.glob("*/record.json")):
+        with contextlib.suppress(Error):
+            run = read_run(path.parent)
+            cell = tuple(run.record.get(field) for field in ("task", "model", "seed"))
+            if cell in cells and run.record.get("tuning"):
+                yield run
+
+
+def _write(file: Path, suite: str) -> None:
+    """Raises Error rather than replace a suite that somebody wrote, or that has runs."""
+    if not file.exists():
+        file.write_text(_WRITTEN + suite)
+        return
+    earlier = file.read_text()
+    is_same = _without_accept(earlier) == _without_accept(suite)
+    if not is_same and not earlier.startswith(_WRITTEN):
+        raise Error(f"{file}: is another suite, which lra.arena.sweep did not write; choose another out=")
+    if not is_same and any(file.parent.rglob("record.json")):
+        raise Error(f"{file}: is of a sweep with other settings, whose runs are in this folder; choose "
+                    "another out=, or repeat its call to resume it")
+    file.write_text(_WRITTEN + suite)
+
+
+def _without_accept(suite: str) -> list[str]:
+    lines = suite.removeprefix(_WRITTEN).splitlines()
+    return [line for line in lines if not line.startswith("accept = ")]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -105,7 +105,7 @@ def train(
     warnings are accepted (docs/checks.md). `resume` continues the run in `out` if there is one, with
     the same settings; `overwrite` replaces it, and removes it once the new run has ended. A separate process trains, so a script needs the
     guard `if __name__ == "__main__":` around this call. If the run fails, raises Error with the
-    program's message and exit code.
+    program's message and exit code; after Ctrl-C the run is saved and KeyboardInterrupt raised.
     """
     if os.environ.get(_process.CHILD_VARIABLE):
         raise Error('lra.arena.train was called while its class was imported; put the call under '
@@ -162,7 +162,13 @@ def export(run: Run | _Path, out: _Path) -> Path:
 
 
 def _trained(words: Sequence[str], import_from: str | None, folder: Path) -> Run:
-    return Run(folder, _process.run_json(words, import_from, good=(0, 3, 4)))
+    try:
+        return Run(folder, _process.run_json(words, import_from, good=(0, 3, 4)))
+    except KeyboardInterrupt:
+        if not (folder / "record.json").is_file() or read_run(folder).status != "stopped":
+            raise
+        told = f'{folder}: saved and stopped; continue it with lra.arena.resume("{folder}")'
+        raise KeyboardInterrupt(told) from None
 
 
 def __getattr__(name: str) -> Any:

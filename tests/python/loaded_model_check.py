@@ -3,11 +3,16 @@
 import copy
 import csv
 import fcntl
+import json
 import os
 import pathlib
 import pickle
+import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -305,6 +310,7 @@ class RunInPython(Folder):
         self.assertTrue(((curve.low < curve.accuracy) & (curve.accuracy < curve.high)).all())
         predictions = runs[0].predictions()
         self.assertEqual(len(predictions), 40)
+        self.assertLessEqual(set(predictions["label"]), set("0123456789"))  # texts, as 007 may be one
         self.assertEqual((predictions["label"] == predictions["prediction"]).mean(), runs[0].test_accuracy)
         self.assertIn("length", predictions)
 
@@ -342,6 +348,17 @@ class Sweep(Folder):
             self.assertEqual((chosen["tuning"]["tried"], chosen["tuning"]["varied"]),
                              (2, ["train.learning_rate", "model.layers"]))
         self.assertEqual(sum(run.test_accuracy is not None for run in runs), 4)
+        other = shutil.copytree(self.folder / "sweep" / "listops-local-s0", self.folder / "sweep" / "other")
+        record = json.loads((other / "record.json").read_text())
+        (other / "record.json").write_text(json.dumps({**record, "seed": 5}))
+        (self.folder / "sweep" / "listed").mkdir()
+        (self.folder / "sweep" / "listed" / "record.json").write_text("[]")
+        self.assertEqual(sweep().chosen, found.chosen)
+        shutil.rmtree(other), shutil.rmtree(self.folder / "sweep" / "listed")
+        with self.assertWarnsRegex(UserWarning, "sweep/tries: left out; runs of a sweep that were not chosen"):
+            self.assertEqual(len(lra.results(self.folder / "sweep")), 4)
+        with self.assertRaisesRegex(lra.Error, "is of a sweep with other settings"):
+            lra.arena.sweep("listops", "local", {"model.layers": [1, 2]}, out=self.folder / "sweep", data=self.data)
         times = [file.stat().st_mtime_ns for file in files]
         self.assertEqual(sweep().chosen, found.chosen)
         self.assertEqual([file.stat().st_mtime_ns for file in files], times)
@@ -349,6 +366,49 @@ class Sweep(Folder):
     def test_what_a_suite_refuses_is_told(self):
         with self.assertRaisesRegex(lra.Error, "steps"):
             lra.arena.sweep("listops", "local", {"train.stps": [1, 2]}, out=self.folder / "wrong", data=self.data, quiet=True)
+
+    def test_a_suite_of_somebody_else_stays(self):
+        file = self.folder / "theirs" / "suite.toml"
+        file.parent.mkdir()
+        file.write_text("# my own notes\n")
+        with self.assertRaisesRegex(lra.Error, "is another suite"):
+            lra.arena.sweep("listops", "local", {"model.layers": [1, 2]}, out=file.parent, data=self.data, quiet=True)
+        self.assertEqual(file.read_text(), "# my own notes\n")
+
+
+class Interrupts(Folder):
+    def interrupted(self, call, ready):
+        """What a script says that gets Ctrl-C, as of a terminal, when ready() is true."""
+        script = f"import lra\n{call}\nprint('went on')"
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, cwd=self.folder, start_new_session=True,
+                              env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.folder}"}) as process:
+            while not ready() and process.poll() is None:
+                time.sleep(0.1)
+            os.killpg(process.pid, signal.SIGINT)
+            output, errors = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, output), (-signal.SIGINT, ""), errors)
+        return errors
+
+    def test_ctrl_c_saves_and_stops_what_follows(self):
+        settings = {"train": {**TINY["train"], "steps": 100000, "checkpoint_every": 2}, "model": TINY["model"]}
+        settings, latest = dict(flat(settings)), self.folder / "long-s0/checkpoints/latest"
+        said = self.interrupted(
+            f"lra.arena.train('listops', 'local', seed=[0, 1], out='long', data='data', settings={settings}, quiet=True)",
+            latest.exists)
+        self.assertIn('KeyboardInterrupt: long-s0: saved and stopped; continue it with lra.arena.resume("long-s0")', said)
+        self.assertEqual(lra.arena.open_run(self.folder / "long-s0").status, "stopped")
+        self.assertFalse((self.folder / "long-s1").exists())
+        before = os.readlink(latest)
+        said = self.interrupted("lra.arena.resume('long-s0', quiet=True)", lambda: os.readlink(latest) != before)
+        self.assertIn("KeyboardInterrupt: long-s0: saved and stopped", said)
+
+    def test_ctrl_c_stops_a_sweep(self):
+        settings = dict(flat({"train": {**TINY["train"], "steps": 100000}, "model": TINY["model"]}))
+        settings["model.layers"] = [1, 2]
+        said = self.interrupted(
+            f"lra.arena.sweep('listops', 'local', {settings}, out='swept', data='data', quiet=True)", (self.folder / "swept/tries").exists)
+        self.assertIn("KeyboardInterrupt: swept: saved and stopped; the same call resumes it", said)
 
 
 class Words(unittest.TestCase):
