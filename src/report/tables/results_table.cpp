@@ -140,8 +140,13 @@ Table results_table(const Leaderboard& board, const ResultsChoice& choice) {
   const std::vector<std::string> columns =
       choice.columns.empty() ? usual_columns(board) : choice.columns;
   const std::set<int> seeds = seeds_of(board);
+  const bool has_cost = std::ranges::any_of(columns, [](const std::string& name) {
+    return name == "parameters" || name == "time" || name == "memory";
+  });
+  const std::string of_cost =
+      has_cost && board.columns.size() > 1 ? "Costs are those of the costliest task." : "";
   Table table{.title = "Results",
-              .caption = joined({caption_of(seeds), marks_legend(board)}, " "),
+              .caption = joined({caption_of(seeds), of_cost, marks_legend(board)}, " "),
               .header = {"Model"},
               .rows = {}};
   for (const std::string& name : columns) {
