@@ -8,6 +8,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+_NAMES = "out|data|device|seed|preset|init-from|accept|checkpoint|threads|split|jobs"
+_COMMAND = (r"(?:\S*/)?lra train ([\w.:]*\w) ([\w.:]*\w)"
+            r"((?: --(?:json|quiet|go-on|init-partial|other-data)\b| --[\w-]+ [^\s;]+)*)")
+
+
+def _literal(text: str) -> str:
+    """A value of the command line as Python writes it."""
+    if text in ("true", "false"):
+        return text.title()
+    return text if re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", text) else f'"{text}"'
+
+
 # How messages name what a caller from Python writes otherwise; the first that fits counts.
 _PHRASES = (
     (r"choose another --out, or resume it with: .*",
@@ -17,19 +29,20 @@ _PHRASES = (
      lambda m: f'lra.data.{"import_files" if m[1] == "import" else m[1]}("{m[2]}", ...)'),
     (r"(?:\S*/)?lra data (check|prepare) (\w+)", r'lra.data.\1("\2", ...)'),
     (r"'lra train TASK MODEL --out FOLDER'", "lra.arena.train(task, mixer, out=...)"),
-    (r"(?:\S*/)?lra train (\w+) (\w+)", r'lra.arena.train("\1", "\2")'),
+    (_COMMAND, lambda m: f'lra.arena.train("{m[1]}", "{m[2]}"{", ..." if m[3] else ""})'),
     (r"list them with: \S*lra list", "see lra.data.TASKS and lra.nn.mixers()"),
     (r"lra list tasks", "lra.data.TASKS"),
     (r"lra list models", "lra.nn.mixers()"),
     (r"; see 'lra --help' or 'lra help COMMAND'", ""),
-    (r"--set mixer\.(\w+)=([\w.+-]+)", r'arguments={"\1": \2}'),
+    (r"--set mixer\.(\w+)=([\w.+-]+)", lambda m: f'arguments={{"{m[1]}": {_literal(m[2])}}}'),
     (r"--set mixer\.(\w+)", r'arguments={"\1": ...}'),
-    (r"--set ([\w.]+)=([\w.+-]+)", r'settings={"\1": \2}'),
+    (r"--set ([\w.]+)=([\w.+-]+)", lambda m: f'settings={{"{m[1]}": {_literal(m[2])}}}'),
     (r"--set ([\w.]+)", r'settings={"\1": ...}'),
     (r"--(go-on|resume)\b", "resume=True"),
     (r"--(init-partial|other-data|overwrite)\b", lambda m: m[1].replace("-", "_") + "=True"),
-    (r"--(out|data|device|seed|preset|init-from|accept|checkpoint|threads|split|jobs)\b",
-     lambda m: m[1].replace("-", "_") + "="),
+    (rf"^--({_NAMES}) ([^\s:]+)(?=: )",
+     lambda m: f"{m[1].replace('-', '_')}={_literal(m[2])}"),
+    (rf"--({_NAMES})\b", lambda m: m[1].replace("-", "_") + "="),
     (r"--set\b", "settings="),
 )
 _PATTERNS = [(re.compile(pattern), words) for pattern, words in _PHRASES]
