@@ -20,8 +20,12 @@ def main() -> None:
 
     from . import _bridge, _code
 
-    for word in sys.argv[1:]:  # runs, whose folders may keep the source of their layers
-        sys.path += _code.source_folders(Path(word))
+    try:  # words may be runs, whose folders keep the source of their layers
+        files = [_code.source_files(Path(word)) for word in sys.argv[1:]]
+    except _program.Error as error:
+        print(f"lra: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    sys.meta_path.append(_code.SourceFinder({k: v for found in files for k, v in found.items()}))
     _bridge.register()
     if "--json" in sys.argv:  # what a model prints is not part of the program's result
         sys.stdout = sys.stderr

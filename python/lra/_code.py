@@ -5,15 +5,22 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ._program import Error
+
 _INSTALLED = {"site-packages", "dist-packages"}  # their versions are in the record
 SOURCE = "source"  # in the folder of a run or a sweep
 CELL = "cell_"  # begins the names of modules that are made of a notebook's cells
+TRIES = "tries"  # in the folder of a sweep: its runs that were not chosen
 _OWN = __name__.partition(".")[0]
 
 
@@ -37,21 +44,58 @@ def code_hash(made_by: Callable[..., Any]) -> str:
     return total.hexdigest()
 
 
-def source_folders(folder: Path) -> list[str]:
-    """Of a run, or of the sweep around it: the modules of layers that a notebook defined."""
-    places = (folder.absolute(), *folder.absolute().parents[:2])
-    return [str(place / SOURCE) for place in places if any(place.glob(f"{SOURCE}/{CELL}*.py"))]
+def source_files(folder: Path) -> dict[str, Path]:
+    """Modules of layers that a notebook defined, which are kept with a run or a sweep, by name.
+
+    For a run that is the one that its record names. Raises Error if it is not the recorded code.
+    """
+    try:
+        record = json.loads((folder / "record.json").read_text())
+        module, code = record["model"].partition(":")[0], record["python"]["source_sha256"]
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return {file.stem: file for file in folder.absolute().glob(f"{SOURCE}/{CELL}*.py")}
+    for place in _places(folder.absolute(), record) if module.startswith(CELL) else ():
+        file = place / SOURCE / f"{module}.py"
+        if not file.is_file():
+            continue
+        if hashlib.sha256(file.read_bytes()).hexdigest() != code:
+            raise Error(f"{file}: is not the code that the run was trained with (source_sha256 in "
+                        "record.json); restore it")
+        return {module: file}
+    return {}
+
+
+def _places(folder: Path, record: Any) -> Iterator[Path]:
+    """Folders that may keep the source of a run: its own, and that of its sweep."""
+    yield folder
+    if folder.parent.name == TRIES:
+        yield folder.parents[1]
+    elif record.get("tuning"):
+        yield folder.parent
+
+
+class SourceFinder(MetaPathFinder):
+    """Imports these modules alone, and nothing else that lies beside them."""
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.files = files
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        file = self.files.get(fullname)
+        return spec_from_file_location(fullname, file) if file else None
 
 
 @contextlib.contextmanager
 def importing(folder: Path) -> Iterator[None]:
-    """Classes can be imported from the source that is kept with a run."""
-    before = sys.path.copy()
-    sys.path += source_folders(folder)
+    """The class of a run can be imported from the source that is kept with it. Raises Error."""
+    finder = SourceFinder(source_files(folder))
+    sys.meta_path.append(finder)
     try:
         yield
     finally:
-        sys.path[:] = before
+        sys.meta_path.remove(finder)
 
 
 def origins(module: ModuleType) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _program, _words
+from ._code import TRIES
 
 _COLUMNS = (
     "task", "model", "model_title", "preset", "seed", "status", "division", "division_reason",
@@ -23,8 +24,8 @@ def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     # Runs of a sweep that were not chosen are those of a folder that has to be named.
     paths, tries = [], set()
     for path in sorted(root.rglob("record.json")):
-        if "tries" in (parts := path.relative_to(root).parts):
-            tries.add(str(Path(root, *parts[:parts.index("tries") + 1])))
+        if TRIES in (parts := path.relative_to(root).parts):
+            tries.add(str(Path(root, *parts[:parts.index(TRIES) + 1])))
         else:
             paths.append(path)
     if tries:

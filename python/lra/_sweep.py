@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from . import _process
+from ._code import TRIES
 from ._program import Error
 from ._run import Run, Runs, pandas, read_run
 from ._source import Layer, Source
 from ._words import flat, option_words, plain, toml
 
-_TRIES = "tries"  # folder of the runs that were not chosen
 _WRITTEN = "# Written by lra.arena.sweep.\n"  # begins its suites
 
 
@@ -48,7 +48,7 @@ class Sweep:
         for path in sorted(self.folder.rglob("record.json")):
             run = read_run(path.parent)
             row = row_of(run.folder, run.record, settings=True)
-            rows.append({**row, "chosen": _TRIES not in path.relative_to(self.folder).parts})
+            rows.append({**row, "chosen": TRIES not in path.relative_to(self.folder).parts})
         return pandas().DataFrame(rows)
 
     def __repr__(self) -> str:

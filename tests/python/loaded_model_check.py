@@ -3,6 +3,8 @@
 import copy
 import csv
 import fcntl
+import hashlib
+import importlib
 import json
 import os
 import pathlib
@@ -25,6 +27,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import lra
 import numpy as np
 import torch
+from lra._code import importing, source_files
 from lra._run import half_width95
 from lra._words import flat, in_python, settings_words, toml
 
@@ -376,6 +379,48 @@ class Sweep(Folder):
         self.assertEqual(file.read_text(), "# my own notes\n")
 
 
+class KeptSource(unittest.TestCase):
+    def keep(self, place, text):
+        (place / "source").mkdir(parents=True, exist_ok=True)
+        (place / "source/cell_1.py").write_text(text)
+
+    def record(self, run, **more):
+        run.mkdir(parents=True, exist_ok=True)
+        code = hashlib.sha256(b"mine = 1\n").hexdigest()
+        (run / "record.json").write_text(json.dumps({"model": "cell_1:C", "python": {"source_sha256": code}, **more}))
+
+    def test_code_is_that_of_the_run_or_of_its_sweep(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            for place, run, more, found in (
+                ("a", "a", {}, True), ("b", "b/run", {}, False), ("c", "c/deep/run", {}, False),
+                ("d", "d/tries/run", {}, True), ("e", "e/run", {"tuning": {"tried": 2}}, True),
+                ("f", "f/tries/deep/run", {}, False), ("g", "g", {"model": "other:C"}, False),
+            ):
+                with self.subTest(run):
+                    self.keep(folder / place, "mine = 1\n")
+                    self.record(folder / run, **more)
+                    files = source_files(folder / run)
+                    self.assertEqual(files, {"cell_1": folder / place / "source/cell_1.py"} if found else {})
+            self.keep(folder / "a", "theirs = 1\n")
+            with self.assertRaisesRegex(lra.Error, "cell_1.py: is not the code that the run was trained with"):
+                lra.arena.load(folder / "a")
+            said = subprocess.run([sys.executable, "-m", "lra", "eval", folder / "a"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+            self.assertEqual((said.returncode, said.stderr.count("\n")), (2, 1), said.stderr)
+
+    def test_what_lies_beside_is_not_imported(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            self.keep(folder, "mine = 1\n")
+            self.record(folder)
+            (folder / "source/beside_it.py").write_text("raise SystemExit('executed')\n")
+            with importing(folder):
+                self.assertEqual(importlib.import_module("cell_1").mine, 1)
+                with self.assertRaises(ModuleNotFoundError):
+                    importlib.import_module("beside_it")
+
+
 class Interrupts(Folder):
     def interrupted(self, call, ready):
         """What a script says that gets Ctrl-C, as of a terminal, when ready() is true."""
@@ -428,7 +473,13 @@ class Words(unittest.TestCase):
         for message, expected in (
             ("choose another --out, or resume it with: build/lra train --resume runs/x",
              "choose another out=, or pass resume=True to continue it, or overwrite=True to replace it"),
-            ("add --set model.pooling=mean", 'add settings={"model.pooling": mean}'),
+            ("add --set model.pooling=mean", 'add settings={"model.pooling": "mean"}'),
+            ("add --set train.steps=1e3, --set mixer.bias=true", 'add settings={"train.steps": 1e3}, arguments={"bias": True}'),
+            ("lra: --device gpu: is not a device; expected cpu", 'device="gpu": is not a device; expected cpu'),
+            ("lra: --seed -1: is no seed", "seed=-1: is no seed"),
+            ("type: build/lra train listops transformer --preset small --device cpu --seed 0 --out runs/x --json",
+             'type: lra.arena.train("listops", "transformer", ...)'),
+            ("type: lra train custom:pairs local; or stop", 'type: lra.arena.train("custom:pairs", "local"); or stop'),
             ("--set mixer.blok: unknown", 'arguments={"blok": ...}: unknown'),
             ("put it there, or name the data folder with --data", "put it there, or name the data folder with data="),
             ("lra: resume it: /usr/bin/lra train --resume 'a/b'", 'resume it: lra.arena.resume("a/b")'),

@@ -51,6 +51,10 @@ CELLS = (
      "other.record['model'] != run.record['model'], other.load() is not None", r"\(True, True\)"),
     ("float((run.load().predict(split).probabilities - model.predict(split).probabilities).abs().sum()) > 0, "
      "run.load('step_6') is not None", r"\(True, True\)"),
+    ("found = lra.arena.sweep('listops', Cell, {**quick, 'model.layers': [1, 2]}, data='data', out='runs/swept', quiet=True)\n"
+     "from pathlib import Path\ntried = [path.parent for path in Path('runs/swept/tries').glob('*/record.json')]\n"
+     "[lra.arena.load(place).step for place in (found.chosen[0], *tried)], lra.arena.evaluate(tried[0], 'val')['step']",
+     r"\(\[6, 6\], 6\)"),
     ("run.curve()", "accuracy"), ("run.plot();", "image/png"), ("run.predictions().shape[0]", "40"),
     ("for late in range(3): pass\nclass Bad(nn.Module):\n    def forward(self, x):\n        return late * x\n"
      "lra.arena.train('listops', Bad, data='data')", "^Error: Bad uses late, which no cell binds at its top level"),
