@@ -620,6 +620,14 @@ class Arena(unittest.TestCase):
         (self.folder / "suite.toml").write_text(
             'name = "both"\ntasks = ["listops"]\nmodels = ["local", "their_layers:Average"]\nseeds = [0]\n'
             'preset = "small"\n' + "[set]\n" + sets + "\n")
+        # A job's script starts the same interpreter.
+        ended = self.lra("suite", "submit", "suite.toml", "--slurm", "--dry-run", "--out", "submitted")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        ended = subprocess.run(
+            ["bash", "submitted/slurm/array-1.sbatch"], cwd=self.folder, capture_output=True, text=True,
+            env={**self.variables, "SLURM_ARRAY_TASK_ID": "1"})
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual([row["model"] for row in lra.results(self.folder / "submitted")], ["their_layers:Average"])
         ended = self.lra("suite", "run", "suite.toml", "--out", "both", "--quiet")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         rows = {row["model"]: row for row in lra.results(self.folder / "both")}
