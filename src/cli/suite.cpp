@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/command_text.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/bench.h"
@@ -147,6 +148,19 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
   if (!program.common.json) std::printf("\nreport: %s/report.html\n", out.c_str());
 }
 
+// A sweep chooses nothing before every setting has been compared.
+void say_why_no_run(const Suite& suite, const std::string& file, const std::string& out,
+                    const std::vector<Cell>& cells, const Program& program) {
+  if (!suite.sweep || std::ranges::all_of(cells, is_skipped)) {
+    return say(program, "no run to report");
+  }
+  if (!program.common.json) std::printf("%s\n", sweep_table(suite, cells).c_str());
+  say(program,
+      "no setting is chosen, because some were not compared; mend what failed or take it "
+      "out of [sweep] in " +
+          file + ", then: " + command_text({"suite", "run", file, "--out", out}));
+}
+
 // The lock of the run's folder is enough: others work on other runs of the suite.
 ExitCode run_one(const Suite& suite, const Program& program, const SuiteArguments& a) {
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
@@ -208,8 +222,8 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
            std::filesystem::exists(training::RunFolder{cell.folder}.record());
   });
   if (!has_runs && !suite.bench) {
-    say(program, "no run to report");
-    return ExitCode::kDone;
+    say_why_no_run(suite, a.file, out, cells, program);
+    return judge_cells(cells);
   }
   write_reports(suite, out, cells, program);
   if (suite.sweep && !program.common.json) {

@@ -166,6 +166,17 @@ chosen_anew() {
   passed "a run that is no longer chosen"
 }
 
+# A setting that cannot be built is not compared, so that nothing is chosen.
+one_that_fails() {
+  sed 's/1e-5, 1e-3, 1e30/1e-3/; s/"transformer", //; s/\[0, 1\]/[0]/' sweep.toml >fails.toml
+  printf '[sweep.model]\nheads = [2, 3]\n' >>fails.toml
+  expect_code 2 lra suite run fails.toml --out fails --data data --threads 1
+  grep -q 'linear_transformer .*heads=3 .*failed' out || fail "no table of settings: $(cat out)"
+  grep -q 'no setting is chosen.*out of \[sweep\] in fails.toml, then: .*suite run fails.toml --out fails' err ||
+    fail "no advice: $(cat err)"
+  passed "a sweep in which a setting fails"
+}
+
 # More settings: those that were tried are found again.
 extended() {
   sed 's/1e30/1e30, 1e-4/' sweep.toml >more.toml
@@ -257,6 +268,7 @@ halved
 by_name
 extended
 chosen_anew
+one_that_fails
 tuned
 documented
 refused
