@@ -72,27 +72,38 @@ def _passed_on(reading: int) -> tuple[list[str], bool]:
 
     Ctrl-C reaches the program as well, which saves and stops: the second value is True after it.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    errors: list[str] = []
-    held, is_interrupted = "", False
+    passing = _Passing()
+    is_interrupted = False
     while True:
-        try:
-            chunk = os.read(reading, 1 << 16)
+        try:  # around the writing, too: the program must be able to write until it has saved
+            if not passing.goes_on(reading):
+                return passing.errors, is_interrupted
         except KeyboardInterrupt:
             is_interrupted = True
-            continue
+
+
+class _Passing:
+    """Text on its way from the program to sys.stderr."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def goes_on(self, reading: int) -> bool:
+        """Forwards what has arrived, but for lines that tell errors; False at the end."""
+        try:
+            chunk = os.read(reading, 1 << 16)
         except OSError:  # how a pseudo-terminal ends
             chunk = b""
-        held += decoder.decode(chunk, final=not chunk)
-        *lines, held = held.split("\n")
+        *lines, self._held = (self._held + self._decoder.decode(chunk, final=not chunk)).split("\n")
         for line in lines:
             if line.startswith(_ERROR):
-                errors.append(line.removeprefix(_ERROR))
+                self.errors.append(line.removeprefix(_ERROR))
             else:
                 sys.stderr.write(f"{line}\n")
-        if held and not held.startswith(_ERROR) and not _ERROR.startswith(held):
-            sys.stderr.write(held)
-            held = ""
+        if self._held and not self._held.startswith(_ERROR) and not _ERROR.startswith(self._held):
+            sys.stderr.write(self._held)
+            self._held = ""
         sys.stderr.flush()
-        if not chunk:
-            return errors, is_interrupted
+        return bool(chunk)
