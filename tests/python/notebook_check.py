@@ -104,7 +104,7 @@ class Notebook(unittest.TestCase):
             progress = shown(notebook.cells[5])
             self.assertLess(progress.count("\n"), 8, progress)
             self.assertIn("\r", progress)
-            (source,) = pathlib.Path(scratch, "runs/cell/source").iterdir()
+            (source,) = pathlib.Path(scratch, "runs/cell/source").glob("*.py")
             text = source.read_text()
             for part in ("class Cell(Base)", "class Base", "def scaled", "WIDTH = 1", "import torch.nn.functional as F"):
                 self.assertIn(part, text)
