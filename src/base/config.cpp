@@ -68,8 +68,6 @@ std::string toml_string(const std::string& text) {
 
 std::string key_text(const std::string& key) { return is_bare_key(key) ? key : toml_string(key); }
 
-std::string value_text(const ConfigValue& value);
-
 struct ValueText {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
@@ -77,23 +75,21 @@ struct ValueText {
   std::string operator()(const std::string& v) const { return toml_string(v); }
   std::string operator()(const ConfigList& v) const {
     std::string text = "[";
-    for (const ConfigValue& item : v) text += (text.size() > 1 ? ", " : "") + value_text(item);
+    for (const ConfigValue& item : v) text += (text.size() > 1 ? ", " : "") + setting_text(item);
     return text + "]";
   }
   std::string operator()(const ConfigTable& v) const {
     std::string text = "{";
     for (const auto& [key, item] : v) {
-      text += (text.size() > 1 ? ", " : " ") + key_text(key) + " = " + value_text(item);
+      text += (text.size() > 1 ? ", " : " ") + key_text(key) + " = " + setting_text(item);
     }
     return text + (v.empty() ? "}" : " }");
   }
 };
 
-std::string value_text(const ConfigValue& value) { return std::visit(ValueText{}, value.value); }
-
 void write_toml(const ConfigTable& table, const std::string& prefix, std::string& out) {
   for (const auto& [key, value] : table) {
-    if (!value.as_table()) out += key_text(key) + " = " + value_text(value) + "\n";
+    if (!value.as_table()) out += key_text(key) + " = " + setting_text(value) + "\n";
   }
   for (const auto& [key, value] : table) {
     if (const ConfigTable* inner = value.as_table()) {
@@ -110,7 +106,7 @@ void add_texts(const ConfigTable& table, const std::string& prefix,
     if (const ConfigTable* inner = value.as_table()) {
       add_texts(*inner, prefix + key + ".", texts);
     } else {
-      texts.emplace(prefix + key, value_text(value));
+      texts.emplace(prefix + key, setting_text(value));
     }
   }
 }
@@ -180,6 +176,8 @@ void merge(ConfigTable& base, const ConfigTable& over) {
   }
 }
 
+std::string setting_text(const ConfigValue& value) { return std::visit(ValueText{}, value.value); }
+
 std::map<std::string, std::string> setting_texts(const ConfigTable& table) {
   std::map<std::string, std::string> texts;
   add_texts(table, "", texts);
@@ -238,7 +236,7 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
     const bool high_ok =
         constraint.open_high ? number < constraint.high : number <= constraint.high;
     if (!(number >= constraint.low && high_ok)) {
-      refuse(" is " + value_text(*found), range_text(constraint));
+      refuse(" is " + setting_text(*found), range_text(constraint));
     }
   };
   if (auto** flag = std::get_if<bool*>(&target)) {
@@ -255,7 +253,7 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
     if (!v && !i) refuse(std::string(" is ") + type_name(*found), "a number");
     const double value = v ? *v : static_cast<double>(*i);
     check_range(value);
-    if (!std::isfinite(value)) refuse(" is " + value_text(*found), "a finite number");
+    if (!std::isfinite(value)) refuse(" is " + setting_text(*found), "a finite number");
     **number = value;
   } else {
     const auto& choices = constraint.choices;
@@ -295,7 +293,7 @@ void ConfigDescriber::add(const char* name, const Value& value, const char* help
   const ConfigValue as_value{
       std::visit([](const auto& v) { return decltype(ConfigValue::value)(v); }, value), ""};
   fields_.push_back(
-      {name, kTypes[value.index()], value_text(as_value), range_text(constraint), help});
+      {name, kTypes[value.index()], setting_text(as_value), range_text(constraint), help});
 }
 
 }  // namespace lra

@@ -10,18 +10,18 @@
 #include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "report/tables/statistics.h"
+#include "training/loop/breakdown.h"
 
 namespace lra::cli {
 namespace {
 
-constexpr size_t kWidestMatrix = 12;  // classes
+constexpr size_t kMaxMatrix = 12;  // classes
 
 std::string share_text(std::optional<double> share) { return share ? percent(*share) : "-"; }
 
 // Rows are the true labels, columns the predictions.
 std::string classes_text(const BreakdownResult& b) {
-  const bool has_matrix =
-      b.confusion.size() == b.classes.size() && b.classes.size() <= kWidestMatrix;
+  const bool has_matrix = b.confusion.size() == b.classes.size() && b.classes.size() <= kMaxMatrix;
   std::vector<std::string> header = {"label", "examples"};
   if (has_matrix) {
     for (const BreakdownClass& c : b.classes) header.push_back("as " + c.name);
@@ -99,8 +99,9 @@ void write_predictions(const std::string& path, const training::EvaluationResult
   const auto name_of = [&](int64_t label) {
     return names.empty() ? std::to_string(label) : names.at(static_cast<size_t>(label));
   };
-  const auto properties = run.task->example_properties(dataset, split_name);
-  const int64_t num_towers = run.task->shape().num_towers;
+  auto properties = training::properties_of(run.stored.config, *run.task, dataset, split_name);
+  const std::vector<std::string> lengths = std::move(properties.front().values);
+  properties.erase(properties.begin());
   std::string csv = "index,length,label,prediction";
   for (int64_t c = 0; c < run.task->shape().num_classes; ++c) {
     csv += "," + quoted("probability_" + name_of(c));
@@ -108,13 +109,8 @@ void write_predictions(const std::string& path, const training::EvaluationResult
   for (const auto& property : properties) csv += "," + quoted(column_name(property.name));
   csv += "\n";
   for (size_t i = 0; i < result.predictions.size(); ++i) {
-    const auto example = static_cast<int64_t>(i);
-    int64_t length = 0;
-    for (int64_t tower = 0; tower < num_towers; ++tower) {
-      length += split.sequence_length(example, tower);
-    }
-    csv += std::to_string(i) + "," + std::to_string(length) + "," +
-           quoted(name_of(split.label(example))) + "," +
+    csv += std::to_string(i) + "," + lengths.at(i) + "," +
+           quoted(name_of(split.label(static_cast<int64_t>(i)))) + "," +
            quoted(name_of(result.predictions[i].label));
     for (const float probability : result.probabilities.at(i)) csv += "," + digits(probability);
     for (const auto& property : properties) csv += "," + quoted(property.values.at(i));

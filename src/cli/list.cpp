@@ -183,7 +183,7 @@ void print_names(const std::vector<std::string>& names) {
   std::printf("%s\n", line.c_str());
 }
 
-// What there is, on one screen; the tables of each kind say more.
+// Names what there is, on one screen; the tables of each kind say more.
 void print_overview() {
   std::printf("tasks (more: lra list tasks)\n");
   for (const Json& row : list_tasks()) {

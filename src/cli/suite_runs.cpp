@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/config_lines.h"
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
@@ -52,24 +53,6 @@ void prepare_folder(Cell& cell) {
   });
 }
 
-// "train.steps=200" for every leaf of the resolved settings: the child resolves to exactly the same
-// config.
-void append_sets(const ConfigTable& table, const std::string& prefix,
-                 std::vector<std::string>& words) {
-  for (const auto& [key, value] : table) {
-    const std::string name = prefix.empty() ? key : prefix + "." + key;
-    if (const ConfigTable* inner = value.as_table()) {
-      append_sets(*inner, name, words);
-    } else {
-      ConfigTable one;
-      one.set("v", value);
-      std::string text = to_toml(one).substr(4);
-      text.pop_back();
-      words.insert(words.end(), {"--set", name + "=" + text});
-    }
-  }
-}
-
 // Resources of each of the runs that run at the same time.
 struct Share {
   bool is_whole = true, is_quiet = false;
@@ -92,7 +75,10 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
                                std::to_string(cell.seed), "--out", cell.folder});
     ConfigTable settings = cell.config.to_table();
     settings.erase("run");
-    append_sets(settings, "", words);
+    // Every resolved setting: the child resolves to exactly the same config.
+    for (const auto& [name, text] : setting_texts(settings)) {
+      words.insert(words.end(), {"--set", name + "=" + text});
+    }
     for (const std::string& check : cell.accept) words.insert(words.end(), {"--accept", check});
   } else {
     words.insert(words.end(), {"--resume", cell.folder});

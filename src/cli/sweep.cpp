@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/config_lines.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/permutation.h"
@@ -63,13 +64,10 @@ std::optional<Varied> range_of(const std::string& text) {
                 .is_whole = is_whole(parts[0]) && is_whole(parts[1])};
 }
 
+// Without the quotes of a string.
 std::string text_of(const ConfigValue& value) {
-  ConfigTable one;
-  one.set("v", value);
-  const std::string line = to_toml(one);  // v = VALUE
-  std::string text = line.substr(4, line.size() - 5);
-  if (std::holds_alternative<std::string>(value.value)) text = text.substr(1, text.size() - 2);
-  return text;
+  const std::string text = setting_text(value);
+  return std::holds_alternative<std::string>(value.value) ? text.substr(1, text.size() - 2) : text;
 }
 
 void flatten(const ConfigTable& table, const std::string& prefix, std::vector<Varied>& varied) {
@@ -139,14 +137,14 @@ void set_by_name(ConfigTable& table, const std::string& name, const ConfigValue&
 // A name depends on the settings alone, so that the runs of a sweep that is extended are found
 // again.
 std::string name_of(const std::string& text) {
-  constexpr size_t kMostBytes = 60;
+  constexpr size_t kMaxBytes = 60;
   std::string name = text;
   std::erase(name, ' ');
   const bool is_plain =
       name.find_first_not_of(
           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=+-") ==
       std::string::npos;
-  return is_plain && name.size() <= kMostBytes ? name : to_hex(hash64(text));
+  return is_plain && name.size() <= kMaxBytes ? name : to_hex(hash64(text));
 }
 
 Try try_of(const Sweep& sweep, const std::vector<ConfigValue>& values) {

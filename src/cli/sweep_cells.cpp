@@ -30,13 +30,16 @@ struct Group {
 
 std::vector<Group> groups_of(const Suite& suite, std::vector<Cell>& cells) {
   std::vector<Group> groups;
-  const size_t seeds = suite.seeds.size(), size = tries_of(*suite.sweep).size() * seeds;
-  for (size_t begin = 0; begin < cells.size(); begin += size) {
-    const std::span<Cell> group = std::span(cells).subspan(begin, size);
+  for (auto begin = cells.begin(); begin != cells.end();) {
+    const auto end = std::find_if(begin, cells.end(), [&](const Cell& cell) {
+      return cell.task != begin->task || cell.model != begin->model;
+    });
+    const std::span<Cell> group(begin, end);
+    begin = end;
     const bool is_skipped = std::ranges::any_of(group, [](const Cell& cell) {
       return cell.state == CellState::kNoData || cell.state == CellState::kLeftOut;
     });
-    if (!is_skipped) groups.push_back({.cells = group, .seeds = seeds});
+    if (!is_skipped) groups.push_back({.cells = group, .seeds = suite.seeds.size()});
   }
   return groups;
 }

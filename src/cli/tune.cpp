@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/command_text.h"
+#include "base/config_lines.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
 #include "cli/usage.h"
@@ -39,8 +40,7 @@ std::string in_brackets(const std::string& set) {
     const size_t end = std::min(text.find(',', begin), text.size());
     ConfigTable one;
     apply_override(one, "v=" + text.substr(begin, end - begin));
-    const std::string line = to_toml(one);  // v = VALUE
-    list += (list.empty() ? "[" : ", ") + line.substr(4, line.size() - 5);
+    list += (list.empty() ? "[" : ", ") + setting_text(*one.find("v"));
     begin = end + 1;
   }
   return set.substr(0, equals + 1) + list + "]";
@@ -98,13 +98,13 @@ ConfigTable suite_of(const TuneArguments& a) {
 
 // One that was refused before its first run is replaced; what others wrote never is.
 void write_suite(const std::string& file, const std::string& text) {
-  constexpr uint64_t kMostBytes = uint64_t{64} << 10;
+  constexpr uint64_t kMaxBytes = uint64_t{64} << 10;
   const std::string folder = folder_of(file);
   if (!std::filesystem::exists(file)) {
     make_folder(folder);
     return write_file_atomically(file, text);
   }
-  const std::string found = read_file(file, kMostBytes);
+  const std::string found = read_file(file, kMaxBytes);
   if (found == text) return;
   const bool is_ours = found.starts_with(kFirstLine);
   if (is_ours && !std::filesystem::exists(folder + "/" + kTriesFolder))

@@ -124,7 +124,7 @@ halved() {
   sed 's/^\[sweep.train\]/[sweep]\nhalving = 2\n&/; s/1e30/3e-3, 1e-2/' sweep.toml >halved.toml
   sweep halved halved.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
   expect_states halved halved.toml "12 tried, 4 done"
-  # Of four settings two go on after 2 of 8 steps, and one after 4.
+  # Two of four settings go on after 2 of 8 steps, and one of them after 4.
   [[ $(weights halved | awk '{print $3}' | sort -n | uniq -c | tr -s ' \n' ' ') == " 8 2 4 4 4 8 " ]] ||
     fail "steps: $(weights halved)"
   grep -q 'stopped early' out || fail "the table does not say who was stopped: $(cat out)"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidth = 560, kHeight = 320, kRight = 540, kTop = 12;
 constexpr double kLetter = 6.5;                // mean width of one
-constexpr double kMostRadius = 21;             // of a circle
+constexpr double kMaxRadius = 21;              // of a circle
 constexpr int kNumColors = 8, kNumDashes = 3;  // of page.css: c0 .. c7, d0 .. d2
 
 std::string style_class(int style) {
@@ -226,13 +226,13 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
     areas.take(circle.area);
   }
   // Room for whole circles at the ends of the axes.
-  const Scale x = xs.scale(kLeft + kMostRadius, kRight - kMostRadius, 1e-6),
-              y = ys.scale(kBottom - kMostRadius, kTop + kMostRadius, 1e-6);
+  const Scale x = xs.scale(kLeft + kMaxRadius, kRight - kMaxRadius, 1e-6),
+              y = ys.scale(kBottom - kMaxRadius, kTop + kMaxRadius, 1e-6);
   std::vector<Disc> discs;
   std::vector<ChartPoint> front;
   for (const ChartCircle& circle : circles) {
     const double share = areas.high > 0 ? circle.area / areas.high : 0;
-    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + (kMostRadius - 3) * std::sqrt(share)});
+    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + (kMaxRadius - 3) * std::sqrt(share)});
     if (circle.is_marked) front.push_back(discs.back().at);
   }
   std::sort(front.begin(), front.end(), [](auto& a, auto& b) { return a.x < b.x; });

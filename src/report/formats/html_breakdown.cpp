@@ -10,7 +10,7 @@
 namespace lra::report {
 namespace {
 
-constexpr size_t kMostPanels = 12;  // of a figure: its table has all models
+constexpr size_t kMaxPanels = 12;  // of a figure: its table has all models
 
 // A panel for each model, in which its seeds are lines.
 std::vector<ChartPanel> panels_of(const BreakdownGrid& grid) {
@@ -32,10 +32,10 @@ std::string figure_html(const BreakdownGrid& grid) {
   std::vector<ChartPanel> panels = panels_of(grid);
   std::string caption =
       "Percent, with 95 % intervals over the examples of each group; runs of one model together.";
-  if (panels.size() > kMostPanels) {
-    caption += " The first " + std::to_string(kMostPanels) + " of " +
-               std::to_string(panels.size()) + " models; the table has all.";
-    panels.resize(kMostPanels);
+  if (panels.size() > kMaxPanels) {
+    caption += " The first " + std::to_string(kMaxPanels) + " of " + std::to_string(panels.size()) +
+               " models; the table has all.";
+    panels.resize(kMaxPanels);
   }
   return chart_figure(grid.title, caption, {panel_charts(panels, grid.groups, grid.is_ordered)},
                       bare_table_html(breakdown_table(grid)));

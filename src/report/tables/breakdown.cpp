@@ -9,7 +9,7 @@
 namespace lra::report {
 namespace {
 
-constexpr size_t kMostClasses = 20;  // of a chart or a row: more are told by macro F1
+constexpr size_t kMaxClasses = 20;  // of a chart or a row: more are told by macro F1
 
 BreakdownPoint point_of(int64_t correct, int64_t examples) {
   if (examples == 0) return {};
@@ -19,7 +19,7 @@ BreakdownPoint point_of(int64_t correct, int64_t examples) {
 
 BreakdownFactor classes_as_factor(const BreakdownResult& breakdown) {
   BreakdownFactor factor{.name = "class", .groups = {}};
-  if (breakdown.classes.size() > kMostClasses) return factor;
+  if (breakdown.classes.size() > kMaxClasses) return factor;
   for (const BreakdownClass& c : breakdown.classes) {
     factor.groups.push_back({c.name, c.num_examples, c.num_correct});
   }
@@ -127,7 +127,7 @@ Table class_table(const std::vector<Analysis>& analyses) {
                           {record->split},
                           {fixed(breakdown.macro_f1, 4)},
                           {breakdown.auc ? fixed(*breakdown.auc, 4) : "-"},
-                          {breakdown.classes.size() > kMostClasses ? "-" : classes}});
+                          {breakdown.classes.size() > kMaxClasses ? "-" : classes}});
   }
   return table;
 }

@@ -13,7 +13,7 @@
 namespace lra::report {
 namespace {
 
-constexpr int kFewestSeeds = 3;  // for a test over seeds: two differences tell nothing
+constexpr int kMinSeeds = 3;  // for a test over seeds: two differences tell nothing
 constexpr double kLevel = 0.05;
 
 using SeededRuns = std::map<uint64_t, const RunRecord*>;
@@ -61,7 +61,7 @@ void test_over_examples(const ReportInput& input, const RunRecord& a, const RunR
 void test_over_seeds(const std::vector<double>& differences, PairedTest& comparison) {
   const Summary summary = summarize(differences);
   if (!comparison.p_over_examples) comparison.difference = summary.mean;
-  if (summary.count < kFewestSeeds || *summary.deviation < 1e-9) return;
+  if (summary.count < kMinSeeds || *summary.deviation < 1e-9) return;
   comparison.difference = summary.mean;
   comparison.interval = summary.half_width95;
   const double error = *summary.deviation / std::sqrt(summary.count);

@@ -84,7 +84,7 @@ TEST(Comparisons, ManyTestsAreCorrected) {
     runs.push_back(finished_run("text", model, 25, 0, 20));
     options.analyses.push_back(kept(runs.back(), first_of(5, 20)));
   }
-  // Of six pairs, as the best was chosen from the same results.
+  // Corrected for six pairs, as the best was chosen from the same results.
   EXPECT_THAT(text_of(runs, {}, options), HasSubstr("| 0.016 | 0.094 | no difference shown |"));
   options.compare = "a";
   EXPECT_THAT(text_of(runs, {}, options), HasSubstr("| 0.016 | 0.047 | better (these runs) |"));

@@ -12,10 +12,10 @@
 namespace lra::training {
 namespace {
 
-constexpr size_t kMostValues = 10;      // of a number, each a group of its own
-constexpr size_t kMostRanges = 8;       // else
-constexpr size_t kMostWords = 50;       // different texts of a property that is a table
-constexpr size_t kMostClassPairs = 50;  // classes of a confusion matrix
+constexpr size_t kMaxValues = 10;      // of a number, each a group of its own
+constexpr size_t kMaxRanges = 8;       // else
+constexpr size_t kMaxWords = 50;       // different texts of a property that is a table
+constexpr size_t kMaxClassPairs = 50;  // classes of a confusion matrix
 
 void add(BreakdownGroup& to, const BreakdownGroup& more) {
   to.num_examples += more.num_examples;
@@ -45,7 +45,7 @@ std::vector<BreakdownGroup> ranges_of(const Numbers& numbers, size_t num_example
     seen += static_cast<size_t>(group.num_examples);
     groups.back().name =
         first == value ? thousands(value) : thousands(first) + " to " + thousands(value);
-    is_open = seen * kMostRanges < num_examples * groups.size();
+    is_open = seen * kMaxRanges < num_examples * groups.size();
   }
   return groups;
 }
@@ -66,30 +66,20 @@ BreakdownFactor factor_of(const tasks::ExampleProperty& property,
   }
   BreakdownFactor factor{.name = property.name, .groups = {}};
   if (words.size() < 2) return factor;
-  if (are_numbers && numbers.size() > kMostValues) {
+  if (are_numbers && numbers.size() > kMaxValues) {
     factor.groups = ranges_of(numbers, correct.size());
   } else if (are_numbers) {
     for (auto& [value, group] : numbers) {
       factor.groups.push_back(group);
       factor.groups.back().name = thousands(value);
     }
-  } else if (words.size() <= kMostWords) {
+  } else if (words.size() <= kMaxWords) {
     for (auto& [text, group] : words) {
       factor.groups.push_back(group);
       factor.groups.back().name = text;
     }
   }
   return factor;
-}
-
-tasks::ExampleProperty lengths_of(const Split& split, int64_t num_towers) {
-  tasks::ExampleProperty length{.name = "length", .values = {}};
-  for (int64_t i = 0; i < split.size(); ++i) {
-    int64_t tokens = 0;
-    for (int64_t tower = 0; tower < num_towers; ++tower) tokens += split.sequence_length(i, tower);
-    length.values.push_back(std::to_string(tokens));
-  }
-  return length;
 }
 
 std::vector<BreakdownClass> classes_of(const std::vector<std::vector<int64_t>>& confusion,
@@ -109,6 +99,23 @@ std::vector<BreakdownClass> classes_of(const std::vector<std::vector<int64_t>>& 
 
 }  // namespace
 
+std::vector<tasks::ExampleProperty> properties_of(const RunConfig& config, const tasks::Task& task,
+                                                  const Dataset& dataset,
+                                                  const std::string& split_name) {
+  const Split split = config.split_of(task, dataset, split_name);
+  tasks::ExampleProperty length{.name = "length", .values = {}};
+  for (int64_t i = 0; i < split.size(); ++i) {
+    int64_t tokens = 0;
+    for (int64_t tower = 0; tower < task.shape().num_towers; ++tower) {
+      tokens += split.sequence_length(i, tower);
+    }
+    length.values.push_back(std::to_string(tokens));
+  }
+  std::vector<tasks::ExampleProperty> properties = task.example_properties(dataset, split_name);
+  properties.insert(properties.begin(), std::move(length));
+  return properties;
+}
+
 BreakdownResult breakdown_of(const EvaluationResult& result, const RunConfig& config,
                              const tasks::Task& task, const Dataset& dataset,
                              const std::string& split_name) {
@@ -120,13 +127,11 @@ BreakdownResult breakdown_of(const EvaluationResult& result, const RunConfig& co
   BreakdownResult breakdown;
   breakdown.score = result.summary;
   breakdown.classes = classes_of(result.confusion, task.label_names(dataset));
-  if (result.confusion.size() <= kMostClassPairs) breakdown.confusion = result.confusion;
+  if (result.confusion.size() <= kMaxClassPairs) breakdown.confusion = result.confusion;
   breakdown.macro_f1 = macro_f1(result.confusion);
   breakdown.auc = area_under_roc(result, split);
   breakdown.set_correct(correct);
-  std::vector<tasks::ExampleProperty> properties = task.example_properties(dataset, split_name);
-  properties.insert(properties.begin(), lengths_of(split, task.shape().num_towers));
-  for (const tasks::ExampleProperty& property : properties) {
+  for (const tasks::ExampleProperty& property : properties_of(config, task, dataset, split_name)) {
     BreakdownFactor factor = factor_of(property, correct);
     if (!factor.groups.empty()) breakdown.factors.push_back(std::move(factor));
   }
