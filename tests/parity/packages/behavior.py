@@ -157,4 +157,4 @@ def row(layer):
     shares = [Probe(layer).beside_others(), Probe(layer).with_other_padding(), Probe(layer).again(),
               Probe(layer).after_another_batch()]
     cells = [layer.mixer, f"{layer.package} {version}", str(Probe(layer).seen()), *map(percent, shares), refused]
-    return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
+    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
