@@ -153,8 +153,8 @@ def analyses():
         found["listops", model, "breakdown"] = {
             "score": evaluation(5000, right / 2000, 2000), "macro_f1": 0.4,
             "classes": [{"name": str(c), "num_examples": 1000, "num_predicted": 1000,
-                         "num_correct": right - 100 * c} for c in range(2)],
-            "confusion": [], "correct": "0" * 500,
+                         "num_correct": right // 2 + 50 - 100 * c} for c in range(2)],
+            "confusion": [], "correct": f"{2**right - 1:0500x}",
             "factors": [{"name": "depth", "groups": [
                 {"name": str(d), "num_examples": 500, "num_correct": right // (2 * d)}
                 for d in range(1, 5)]}]}
