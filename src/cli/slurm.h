@@ -34,6 +34,10 @@ std::string slurm_folder(const std::string& out);
 // a time limit that would end before a run can begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
 
+// The script of a job that begins in the folder in which `words` (program and arguments) were
+// typed, and types them again.
+std::string next_round_script(const SlurmJob& job, const std::vector<std::string>& words);
+
 // Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
 // other text and for 0, which means no limit.
 std::optional<int64_t> slurm_seconds(const std::string& limit);

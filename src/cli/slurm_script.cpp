@@ -35,8 +35,8 @@ std::string sbatch_word(const std::string& word, const char* where) {
   return quoted + "\"";
 }
 
-// SLURM's own names for job and task follow %, and a backslash switches them off.
-std::string log_pattern(const std::string& out) {
+// SLURM's own names for job and task follow %, as in `name`, and a backslash switches them off.
+std::string log_pattern(const std::string& out, const std::string& name) {
   if (out.find('\\') != std::string::npos) {
     throw Error(
         {.where = "--out",
@@ -46,7 +46,7 @@ std::string log_pattern(const std::string& out) {
   std::string pattern;
   for (const char c : slurm_folder(out))
     pattern += c == '%' ? std::string("%%") : std::string(1, c);
-  return pattern + "/%A_%a.log";
+  return pattern + "/" + name + ".log";
 }
 
 // A task that is signalled at once would save nothing and queue itself again for ever.
@@ -60,27 +60,35 @@ void refuse_short_limit(const SlurmJob& job) {
                .advice = "give more time"});
 }
 
-std::string options_of(const SlurmJob& job, size_t num_runs) {
+void add_option(std::string& lines, const std::string& option, const std::string& value,
+                const char* where = "") {
+  if (!value.empty()) lines += "#SBATCH " + option + "=" + sbatch_word(value, where) + "\n";
+}
+
+// Where a job runs, and who pays for it.
+std::string shared_options(const SlurmJob& job) {
   std::string lines;
-  const auto add = [&](const std::string& option, const std::string& value, const char* where) {
-    if (!value.empty()) lines += "#SBATCH " + option + "=" + sbatch_word(value, where) + "\n";
-  };
-  const std::string limit = job.array_limit > 0 ? "%" + std::to_string(job.array_limit) : "";
-  add("--job-name", "lra-" + job.name, "the suite's name");
-  add("--array", "0-" + std::to_string(num_runs - 1) + limit, "--array-limit");
-  add("--output", log_pattern(job.out), "--out");
-  add("--open-mode", "append", "");
-  add("--cpus-per-task", std::to_string(job.cpus), "--cpus");
-  add("--partition", job.partition, "--partition");
-  add("--account", job.account, "--account");
-  add("--gres", job.gres, "--gres");
-  add("--time", job.time, "--time");
-  lines += "#SBATCH --requeue\n";
-  add("--signal", "B:USR2@" + std::to_string(job.signal_seconds), "--signal-seconds");
+  add_option(lines, "--open-mode", "append");
+  add_option(lines, "--partition", job.partition, "--partition");
+  add_option(lines, "--account", job.account, "--account");
   for (const std::string& option : job.more_options) {
     lines += "#SBATCH " + sbatch_word(option, "--sbatch-arg") + "\n";
   }
   return lines;
+}
+
+std::string array_options(const SlurmJob& job, size_t num_runs) {
+  std::string lines;
+  const std::string limit = job.array_limit > 0 ? "%" + std::to_string(job.array_limit) : "";
+  add_option(lines, "--job-name", "lra-" + job.name, "the suite's name");
+  add_option(lines, "--array", "0-" + std::to_string(num_runs - 1) + limit, "--array-limit");
+  add_option(lines, "--output", log_pattern(job.out, "%A_%a"), "--out");
+  add_option(lines, "--cpus-per-task", std::to_string(job.cpus), "--cpus");
+  add_option(lines, "--gres", job.gres, "--gres");
+  add_option(lines, "--time", job.time, "--time");
+  lines += "#SBATCH --requeue\n";
+  add_option(lines, "--signal", "B:USR2@" + std::to_string(job.signal_seconds), "--signal-seconds");
+  return lines + shared_options(job);
 }
 
 // SLURM signals this shell, and at the end of a job every process of it.
@@ -146,7 +154,7 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
       "#!/usr/bin/env bash\n"
       "# One run of a suite in each task. Written by 'lra suite submit', and ready for "
       "'sbatch'.\n" +
-      options_of(job, runs.size()) + "\nruns=(\n";
+      array_options(job, runs.size()) + "\nruns=(\n";
   for (const std::string& run : runs) script += "  " + shell_word(run) + "\n";
   script += ")\nrun=${runs[SLURM_ARRAY_TASK_ID]}\n";
   script += kSignals;
@@ -156,6 +164,17 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
             std::to_string(job.threads) + " --device " + shell_word(job.device) + " &\n";
   script += kEnd;
   return script;
+}
+
+std::string next_round_script(const SlurmJob& job, const std::vector<std::string>& words) {
+  std::string lines =
+      "#!/usr/bin/env bash\n"
+      "# Submits the next round of a sweep, when every run of this one has been compared.\n";
+  add_option(lines, "--job-name", "lra-" + job.name + " next round", "the suite's name");
+  add_option(lines, "--output", log_pattern(job.out, "next-round-%j"), "--out");
+  lines += shared_options(job) + "\nexec";
+  for (const std::string& word : words) lines += " " + shell_word(word);
+  return lines + "\n";
 }
 
 }  // namespace lra::cli

@@ -111,6 +111,20 @@ void look_at_record(Cell& cell) {
   cell.state = state_of(cell.record.status);
 }
 
+void with_lock(Cell& cell, const std::function<void()>& change) {
+  const training::RunFolder folder{cell.folder};
+  std::optional<FileLock> lock;
+  try {
+    lock.emplace(folder.lock(), "the run folder " + folder.path);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUserError) throw;
+    cell.state = CellState::kInUse;
+    cell.problem = error.what();
+    return;
+  }
+  change();
+}
+
 std::optional<int64_t> planned_steps(const Cell& cell) {
   if (cell.state == CellState::kTried) return cell.record.steps;
   if (cell.goal > 0 && cell.goal != kWholeTraining) return cell.goal;

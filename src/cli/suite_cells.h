@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,10 @@ Cell& cell_named(std::vector<Cell>& cells, const std::string& name);
 // Reads the record in the cell's folder again: sets state, record and problem. Throws lra::Error
 // for a run with other settings.
 void look_at_record(Cell& cell);
+
+// Calls `change` with the cell's folder, which must exist, locked. Where another process has it,
+// the cell is "in use" and nothing is called.
+void with_lock(Cell& cell, const std::function<void()>& change);
 
 // The step that the cell is trained to for now; nothing where only its data tell.
 std::optional<int64_t> planned_steps(const Cell& cell);

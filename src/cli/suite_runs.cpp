@@ -14,7 +14,6 @@
 #include "cli/child_process.h"
 #include "cli/live_lines.h"
 #include "io/atomic_file.h"
-#include "io/lock_file.h"
 #include "records/run_identity.h"
 #include "training/run/new_record.h"
 #include "training/run/run_folder.h"
@@ -23,23 +22,6 @@ namespace lra::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Calls `change` with the cell's folder, which must exist, locked. Where another process has it,
-// the cell is "in use" and nothing is called.
-template <typename Change>
-void with_lock(Cell& cell, const Change& change) {
-  const training::RunFolder folder{cell.folder};
-  std::optional<FileLock> lock;
-  try {
-    lock.emplace(folder.lock(), "the run folder " + folder.path);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kUserError) throw;
-    cell.state = CellState::kInUse;
-    cell.problem = error.what();
-    return;
-  }
-  change();
-}
 
 // Looks again, as hours may have passed since the suite began, and makes room where nothing of a
 // failed run is worth keeping.

@@ -46,9 +46,12 @@ size_t max_array_size() {
   return size;
 }
 
-// The number of the job.
-std::string submit_script(const std::string& script) {
-  const ProgramEnd end = run_program({"sbatch", "--parsable", script});
+// The number of the job. `options`: of sbatch, before the script.
+std::string submit_script(const std::string& script, const std::vector<std::string>& options = {}) {
+  std::vector<std::string> words = {"sbatch", "--parsable"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(script);
+  const ProgramEnd end = run_program(words);
   const std::string id = end.output.substr(0, end.output.find_first_of(";\n"));
   if (end.exit_code != 0 || id.empty()) {
     throw Error({.where = "sbatch",
@@ -99,8 +102,21 @@ std::vector<Submission> submit_runs(const std::vector<std::string>& runs, const 
   return all;
 }
 
+// After a run that failed or was cancelled the next round is not submitted: nothing repeats itself
+// without end.
+std::string submit_next_round(const SlurmJob& job, const std::vector<Submission>& round,
+                              const Program& program) {
+  std::vector<std::string> words = job.program;
+  words.insert(words.end(), program.common.argv.begin() + 1, program.common.argv.end());
+  const std::string script = slurm_folder(job.out) + "/next-round.sbatch";
+  write_file_atomically(script, next_round_script(job, words));
+  std::string condition = "--dependency=afterok";
+  for (const Submission& s : round) condition += ":" + s.id;
+  return submit_script(script, {condition, "--kill-on-invalid-dep=yes"});
+}
+
 void print_submissions(const std::vector<Submission>& all, const std::vector<Cell>& cells,
-                       const SlurmJob& job, bool json) {
+                       const SlurmJob& job, const std::string& next_round, bool json) {
   if (json) {
     Json rows = Json::array();
     for (const Submission& s : all) {
@@ -109,7 +125,9 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
     }
     Json states = Json::object();
     for (const Cell& cell : cells) states[cell.run_name()] = to_string(cell.state);
-    print_json({{"submitted", rows}, {"runs", states}});
+    Json document = {{"submitted", rows}, {"runs", states}};
+    if (!next_round.empty()) document["next_round"] = next_round;
+    print_json(document);
     return;
   }
   std::vector<CellState> states;
@@ -118,6 +136,10 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
   for (const Submission& s : all) {
     std::printf("%s: %zu runs, %s\n", s.id.empty() ? "not submitted" : ("job " + s.id).c_str(),
                 s.runs.size(), s.script.c_str());
+  }
+  if (!next_round.empty()) {
+    std::printf("job %s: submits the next round of the sweep, if all of these end well\n",
+                next_round.c_str());
   }
   if (all.empty()) {
     std::printf("nothing to submit\n");
@@ -174,7 +196,9 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
   const std::vector<std::string> runs = missing_runs(cells, queued);
   const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);
-  print_submissions(all, cells, job, program.common.json);
+  const bool has_next = suite.sweep && !a.dry_run && !all.empty();
+  const std::string next = has_next ? submit_next_round(job, all, program) : "";
+  print_submissions(all, cells, job, next, program.common.json);
   return ExitCode::kDone;
 }
 

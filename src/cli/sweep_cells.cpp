@@ -11,7 +11,6 @@
 #include "base/text_format.h"
 #include "cli/sweep.h"
 #include "io/atomic_file.h"
-#include "io/lock_file.h"
 #include "training/run/run_folder.h"
 
 namespace lra::cli {
@@ -186,6 +185,13 @@ Tuning tuning_of(const Suite& suite, const Group& group) {
                                                     std::to_string(group.seeds) + " seeds",
                 .varied = varied_names(*suite.sweep)};
   for (const Cell& cell : group.cells) tuning.steps += cell.record.steps;
+  // Lists that were shortened since do not undo what was tried.
+  for (const Cell& cell : group.cells) {
+    if (const auto& known = cell.record.tuning) {
+      tuning.tried = std::max(tuning.tried, known->tried);
+      tuning.steps = std::max(tuning.steps, known->steps);
+    }
+  }
   return tuning;
 }
 
@@ -208,18 +214,21 @@ void move_run(Cell& cell, const std::string& to) {
   cell.folder = to;
 }
 
-// `tuning` of a run that is chosen, else null. Locked until it has moved: nobody works in it.
+// `tuning` of a run that is chosen, else null. Locked until it has moved: nobody works in it. Where
+// somebody does, the cell is "in use".
 void settle(Cell& cell, const Tuning* tuning) {
   const std::string place = tuning ? chosen_folder(cell) : try_folder(cell);
-  const bool has_record = tuning ? has_tuning(cell, *tuning) : !cell.record.tuning;
-  if (has_record && cell.folder == place) return;
-  const training::RunFolder folder{cell.folder};
-  const FileLock lock(folder.lock(), "the run folder " + cell.folder);
-  if (!has_record) {
-    cell.record.tuning = tuning ? std::optional(*tuning) : std::nullopt;
-    write_record(cell.record, folder.record());
-  }
-  move_run(cell, place);
+  const auto has_record = [&] { return tuning ? has_tuning(cell, *tuning) : !cell.record.tuning; };
+  if (has_record() && cell.folder == place) return;
+  with_lock(cell, [&] {
+    const std::string path = training::RunFolder{cell.folder}.record();
+    cell.record = read_record(path);  // it may have been tested since
+    if (!has_record()) {
+      cell.record.tuning = tuning ? std::optional(*tuning) : std::nullopt;
+      write_record(cell.record, path);
+    }
+    move_run(cell, place);
+  });
 }
 
 std::string fate_of(const Cell& cell, bool is_chosen) {
@@ -259,10 +268,11 @@ bool has_reached_goal(const Cell& cell) { return cell.goal > 0 && has_reached(ce
 
 void settle_choice(const Suite& suite, std::vector<Cell>& cells) {
   for (const Group& group : groups_of(suite, cells)) {
+    const Tuning tuning = tuning_of(suite, group);
     for (Cell& cell : group.cells) {
       if (!cell.is_chosen) settle(cell, nullptr);
     }
-    const Tuning tuning = tuning_of(suite, group);
+    if (std::ranges::count(group.cells, CellState::kInUse, &Cell::state) > 0) continue;
     for (Cell& cell : group.cells) {
       if (cell.is_chosen) settle(cell, &tuning);
     }

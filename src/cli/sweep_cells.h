@@ -21,8 +21,8 @@ void plan_sweep(const Suite& suite, std::vector<Cell>& cells);
 bool has_reached_goal(const Cell& cell);
 
 // Moves the runs of chosen settings to where those of a suite without a sweep are, with the count
-// of tries in their records, and those that are no longer chosen back. For the holder of the
-// suite's lock.
+// of tries in their records, and those that are no longer chosen back; a model of which another
+// process has a run stays for the next time. For the holder of the suite's lock.
 void settle_choice(const Suite& suite, std::vector<Cell>& cells);
 
 // Calls `train` with the cells that are due, and plans again, until none is left that `train` did

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A suite on a SLURM cluster: submitted as a job array, preempted, queued again, taken up; submitted
-# again; with a run that fails. The cluster is a real one of one node, see slurm_cluster.bash.
+# again; with a run that fails; a sweep in rounds. The cluster is a real one of one node, see slurm_cluster.bash.
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 source "$here/lib.bash"
 source "$here/slurm_cluster.bash"
@@ -313,6 +313,29 @@ disturbed_runs() {
   passed "runs that are saved, preempted, requeued or killed end with the bits of undisturbed ones"
 }
 
+# Each round is submitted by a job that waits for the one before; a cancelled round is the last.
+sweep_in_rounds() {
+  { sed '/^\[pathfinder.task\]/,$d; s/^tasks = .*/tasks = ["listops"]/; s/^models = .*/models = ["local"]/
+    s/^name = .*/name = "sweep"/' small.toml
+    printf '[sweep]\nhalving = 2\n[sweep.train]\nlearning_rate = [1e-4, 1e-3, 1e-2, 3e-2]\n'; } >sweep.toml
+  submit sweep.toml sweep --time 10
+  [[ $(cat out) == *"submits the next round of the sweep"* ]] || fail "no next round: $(cat out)"
+  wait_for 120 "all rounds" has_states sweep.toml sweep " 1 done 3 tried"
+  wait_for 30 "the end of the job" no_jobs
+  [[ $(ls sweep/slurm/next-round-*.log | wc -l) == 3 ]] || fail "rounds: $(ls sweep/slurm)"
+  grep -q 'nothing to submit' sweep/slurm/next-round-*.log || fail "the last round: $(cat sweep/slurm/next-round-*.log)"
+  lra suite run sweep.toml --out sweep-plain --data "$data" --threads 1 >table 2>err || fail "the sweep: $(cat err)"
+  same_runs sweep sweep-plain
+  scontrol update partitionname=main state=down
+  submit sweep.toml cancelled
+  # shellcheck disable=SC2086
+  scancel $job
+  scontrol update partitionname=main state=up
+  wait_for 30 "the end of the next round" no_jobs
+  [[ -z $(ls cancelled/slurm/*.log cancelled/tries 2>/dev/null) ]] || fail "a cancelled sweep went on: $(ls cancelled/*)"
+  passed "the rounds of a sweep follow each other"
+}
+
 write_suites
 dry_run
 # Arrays of three tasks at most: four runs need two.
@@ -323,6 +346,7 @@ four_runs
 ranks_of_srun
 ranks_of_torchrun
 disturbed_runs
+sweep_in_rounds
 end_cluster
 [[ -z $(find "$cluster" -name '*.pid') ]] || fail "a daemon did not end: $(ls "$cluster")"
 passed "the daemons have ended"

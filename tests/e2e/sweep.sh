@@ -153,15 +153,21 @@ by_name() {
   passed "the rounds of a sweep as job arrays"
 }
 
-# A choice that changes: the run that goes back among the tries is no longer one of a tuned setting.
+# A choice that changes, also while a run is in use: the run that goes back among the tries is no longer one of a tuned setting.
 chosen_anew() {
   sed 's/1e-5, 1e-3, 1e30/1e30/; s/"transformer", //; s/\[0, 1\]/[0]/' sweep.toml >worst.toml
   sed 's/1e30/1e30, 1e-3/' worst.toml >better.toml
   sweep anew worst.toml && fail "a run that diverged ended well"
   local run=listops-linear_transformer
   [[ $(field anew/$run-s0/record.json tuning tried) == 1 ]] || fail "not chosen: $(cat out err)"
+  local other=anew/tries/$run-learning_rate=0.001-s0/record.json
+  expect_code 2 flock -o anew/$run-s0/.lock "$LRA_PROGRAM" suite run better.toml --out anew --data data --threads 1
+  grep -q "in use" err && [[ -e $other ]] || fail "a run in use stops the others: $(cat err)"
   sweep anew better.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
   [[ $(field anew/$run-s0/record.json tuning tried) == 2 ]] || fail "no other choice: $(cat out err)"
+  sed 's/1e30, 1e-3/1e-3/' better.toml >shorter.toml
+  sweep anew shorter.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
+  [[ $(field anew/$run-s0/record.json tuning tried) == 2 ]] || fail "a shorter list undoes what was tried: $(cat out err)"
   grep -q '"tuning"' "anew/tries/$run-learning_rate=1e+30-s0/record.json" && fail "a try says that it was chosen"
   passed "a run that is no longer chosen"
 }
