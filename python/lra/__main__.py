@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
 
-from . import _program
+from . import _process, _program
+
+
+def _end_with_parent() -> None:
+    """Where the kernel of a notebook is killed, as by a restart, its run is saved and ends, too."""
+    if os.environ.get(_process.CHILD_VARIABLE) and sys.platform == "linux":
+        pr_set_pdeathsig = 1  # of <sys/prctl.h>
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def main() -> None:
+    _end_with_parent()
     try:
         os.environ.update(_program.environment())
         _program.load_library()

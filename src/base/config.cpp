@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/config_lines.h"
+#include "base/other_names.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 
@@ -193,6 +194,10 @@ std::string canonical_text(const ConfigTable& table) {
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  const std::string own = own_name(std::string(name));
+  const auto same = std::ranges::find_if(
+      known, [&](const std::string& candidate) { return is_same_name(candidate, own); });
+  if (same != known.end()) return *same;
   std::string best;
   int best_distance = std::max<int>(2, static_cast<int>(name.size()) / 3) + 1;
   for (const std::string& candidate : known) {

@@ -18,7 +18,7 @@ namespace lra::cli {
 namespace {
 
 struct ReportArguments {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths = {"runs"};
   std::string format, out, title = "Long Range Arena", compare;
   std::vector<std::string> columns, rows;
   bool card = false, check = false, literature = false;
@@ -194,8 +194,8 @@ void add_report(CLI::App& app, Program& program) {
   auto a = std::make_shared<ReportArguments>();
   auto* command = add_command(app, program, "report", "make a leaderboard and tables from runs",
                               [&program, a] { return run_report(program, *a); });
-  command->add_option("paths", a->paths, "run folders, or folders that contain run folders")
-      ->required();
+  command->add_option("paths", a->paths,
+                      "run folders, or folders that contain run folders (default runs)");
   auto* format =
       command
           ->add_option(

@@ -196,20 +196,23 @@ std::string run_folder(const TrainArguments& a, const std::string& task) {
 class NewFolder {
  public:
   explicit NewFolder(const training::RunFolder& folder)
-      : folder_(folder), is_new_(!std::filesystem::exists(folder.path)) {
+      : folder_(folder),
+        is_new_(!std::filesystem::exists(folder.path)),
+        has_new_parent_(!std::filesystem::exists(folder_of(folder.path))) {
     make_folder(folder.path);
   }
   ~NewFolder() {
     std::error_code ignored;  // the mistake itself is being reported
-    if (is_new_ && !std::filesystem::exists(folder_.record(), ignored))
-      std::filesystem::remove_all(folder_.path, ignored);
+    if (!is_new_ || std::filesystem::exists(folder_.record(), ignored)) return;
+    std::filesystem::remove_all(folder_.path, ignored);
+    if (has_new_parent_) std::filesystem::remove(folder_of(folder_.path), ignored);  // if empty
   }
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
  private:
   training::RunFolder folder_;
-  bool is_new_;
+  bool is_new_, has_new_parent_;
 };
 
 // A new run requires a folder that is empty, or has only leftovers of a run with the same settings

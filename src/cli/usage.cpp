@@ -109,6 +109,27 @@ std::string with_set(const std::string& word, const std::vector<std::string>& ar
          (others.empty() ? "" : " (or " + others + ")");
 }
 
+bool is_task(const std::string& name) {
+  return std::ranges::any_of(tasks::all_tasks(),
+                             [&](const auto* spec) { return spec->name == name; });
+}
+
+// Advice for a task or a model that stands where the command takes none; empty for another word.
+std::string name_out_of_place(const CLI::App& command, const std::string& word,
+                              const std::vector<std::string>& argv) {
+  const bool is_model = has(mixers::mixer_names(), word);
+  if (!is_model && !is_task(word)) return "";
+  const char* option = is_model ? "--models" : "--task";
+  const auto place = std::ranges::find(argv, word);
+  if (command.get_option_no_throw(option) && place != argv.end()) {
+    return "unexpected '" + word + "'; did you mean: " +
+           retyped(argv, static_cast<size_t>(place - argv.begin()), 1, {option, word});
+  }
+  if (command.get_name() != "train") return "";
+  return "unexpected '" + word + "'; a run has one task and one model; several runs are a suite (" +
+         command_text({"help", "suite"}) + ")";
+}
+
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word,
                        const std::vector<std::string>& argv) {
@@ -116,6 +137,8 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   const bool has_settings = command->get_option_no_throw("--set") != nullptr;
   if (has_settings && word.find('=') != std::string::npos && !word.starts_with('-'))
     return "unexpected '" + word + "'; every setting needs its own --set";
+  if (const std::string advice = name_out_of_place(*command, word, argv); !advice.empty())
+    return advice;
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(below->get_name());
@@ -135,6 +158,16 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   return "unexpected '" + word + "'; " + suggestion(word, known) + hint;
 }
 
+// The first flag that the command does not have; empty if there is none.
+std::string unknown_flag(const CLI::App& app, const std::vector<std::string>& argv) {
+  const CLI::App* command = given_command(app);
+  for (const std::string& word : argv) {
+    const std::string name = word.substr(0, word.find('='));
+    if (word.starts_with("--") && !command->get_option_no_throw(name)) return word;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
@@ -147,6 +180,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
   const std::string text = error.what();
   const std::string resume = "--resume excludes ";
   if (text.starts_with(resume)) {
+    if (const std::string flag = unknown_flag(app, argv); !flag.empty())
+      return unexpected(app, flag, argv);
     return "--resume keeps what the run was started with; leave out " + text.substr(resume.size()) +
            ", or start a new run";
   }
@@ -155,10 +190,6 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
 
 void refuse_swapped(const std::string& task, const std::string& model,
                     const std::vector<std::string>& argv) {
-  const auto is_task = [](const std::string& name) {
-    return std::ranges::any_of(tasks::all_tasks(),
-                               [&](const auto* spec) { return spec->name == name; });
-  };
   const std::vector<std::string> models = mixers::mixer_names();
   if (is_task(task) || !has(models, task)) return;
   const auto place = std::ranges::find(argv, task);

@@ -194,6 +194,8 @@ TEST(Describe, ListsDefaultsRangesAndHelp) {
 TEST(NearestName, FindsTyposAndNothingElse) {
   EXPECT_EQ(nearest_name("linfomer", {"linformer", "performer"}), "linformer");
   EXPECT_EQ(nearest_name("zzz", {"linformer", "performer"}), "");
+  EXPECT_EQ(nearest_name("lr", {"length", "learning_rate"}), "learning_rate");
+  EXPECT_EQ(nearest_name("batchsize", {"batches", "batch_size"}), "batch_size");
   EXPECT_EQ(suggestion("zzz", {"ab", "cd"}), "known: ab, cd");
 }
 

@@ -20,10 +20,17 @@ constinit const std::array<const TaskSpec*, 9> kAllTasks = {
     &kListOpsTask,      &kTextTask,  &kRetrievalTask,     &kImageTask, &kPathfinderTask,
     &kPathfinder64Task, &kPathXTask, &kPathfinder256Task, &kCustomTask};
 
-// The archive calls two tasks otherwise than the paper does.
+// The archive calls two tasks otherwise than the paper does, and people call some by their data.
+constexpr std::pair<std::string_view, const TaskSpec*> kOtherNames[] = {
+    {"pathfinder32", &kPathfinderTask}, {"pathfinder128", &kPathXTask}, {"path-x", &kPathXTask},
+    {"imdb", &kTextTask},               {"aan", &kRetrievalTask},       {"cifar10", &kImageTask},
+    {"cifar-10", &kImageTask},          {"cifar", &kImageTask}};
+
 std::string_view paper_name(std::string_view name) {
-  if (name == "pathfinder32") return kPathfinderTask.name;
-  return name == "pathfinder128" ? kPathXTask.name : name;
+  for (const auto& [other, task] : kOtherNames) {
+    if (name == other) return task->name;
+  }
+  return name;
 }
 
 // The largest stored value. Vectors of bytes: verifying must not be slower than reading the disk.

@@ -313,6 +313,7 @@ TEST(AllTasks, AWrongNameGetsASuggestion) {
             "unknown task 'pathfinder32'; did you mean 'pathfinder'?");
   EXPECT_EQ(error_of([] { find_task("pathfinder128"); }),
             "unknown task 'pathfinder128'; did you mean 'pathx'?");
+  EXPECT_EQ(error_of([] { find_task("imdb"); }), "unknown task 'imdb'; did you mean 'text'?");
 }
 
 TEST(AllTasks, TasksThatAreNotDrawnCannotBeMade) {

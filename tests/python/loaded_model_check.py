@@ -448,6 +448,19 @@ class Interrupts(Folder):
         said = self.interrupted("lra.arena.resume('long-s0', quiet=True)", lambda: os.readlink(latest) != before)
         self.assertIn("KeyboardInterrupt: long-s0: saved and stopped", said)
 
+    def test_a_kernel_that_is_killed_leaves_no_run_behind(self):
+        settings = dict(flat({"train": {**TINY["train"], "steps": 100000, "checkpoint_every": 2}, "model": TINY["model"]}))
+        script = f"import lra\nlra.arena.train('listops', 'local', out='killed', data='data', settings={settings}, quiet=True)"
+        with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.folder}"}) as process:
+            while not (self.folder / "killed/checkpoints/latest").exists() and process.poll() is None:
+                time.sleep(0.1)
+            process.kill()
+        deadline = time.monotonic() + 60
+        while lra.arena.open_run(self.folder / "killed").status != "stopped" and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual(lra.arena.open_run(self.folder / "killed").status, "stopped")
+
     def test_ctrl_c_stops_a_sweep(self):
         settings = dict(flat({"train": {**TINY["train"], "steps": 100000}, "model": TINY["model"]}))
         settings["model.layers"] = [1, 2]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/other_names.h"
 #include "base/quoted.h"
 #include "mixers/all.h"
 #include "models/model_config.h"
@@ -53,43 +54,6 @@ std::vector<Setting> all_settings() {
   return list.take();
 }
 
-// Names that other programs use for settings.
-constexpr std::pair<const char*, const char*> kOtherNames[] = {
-    {"lr", "learning_rate"},
-    {"wd", "weight_decay"},
-    {"bs", "batch_size"},
-    {"batch", "batch_size"},
-    {"epoch", "epochs"},
-    {"step", "steps"},
-    {"max_steps", "steps"},
-    {"num_steps", "steps"},
-    {"num_epochs", "epochs"},
-    {"warmup", "warmup_steps"},
-    {"grad_clip", "clip_norm"},
-    {"max_grad_norm", "clip_norm"},
-    {"scheduler", "schedule"},
-    {"dim", "embed_dim"},
-    {"hidden_size", "embed_dim"},
-    {"d_model", "embed_dim"},
-    {"width", "embed_dim"},
-    {"depth", "layers"},
-    {"num_layers", "layers"},
-    {"n_layers", "layers"},
-    {"num_heads", "heads"},
-    {"n_heads", "heads"},
-    {"max_length", "length"},
-    {"seq_len", "length"},
-    {"gradient_accumulation", "accumulate"}};
-
-// The program's spelling of a name: "learning_rate" for "learning-rate" and "lr".
-std::string own_name(std::string name) {
-  std::ranges::replace(name, '-', '_');
-  for (const auto& [other, own] : kOtherNames) {
-    if (name == other) return own;
-  }
-  return name;
-}
-
 std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 std::vector<std::string> distinct_names(const std::vector<Setting>& settings) {
@@ -109,7 +73,7 @@ std::vector<Setting> find_settings(const std::string& given) {
   const std::string name = is_known ? given : own_name(given);
   std::vector<Setting> found = all;
   std::erase_if(found, [&](const Setting& setting) {
-    return setting.name != name && last_word(setting.name) != name &&
+    return setting.name != name && !is_same_name(last_word(setting.name), name) &&
            !setting.name.starts_with(name + ".");
   });
   return found;
