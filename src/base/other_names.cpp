@@ -43,7 +43,8 @@ std::string own_name(const std::string& name) {
 }
 
 bool is_same_name(std::string a, std::string b) {
-  for (std::string* name : {&a, &b}) std::erase_if(*name, [](char c) { return c == '_' || c == '-'; });
+  for (std::string* name : {&a, &b})
+    std::erase_if(*name, [](char c) { return c == '_' || c == '-'; });
   return a == b;
 }
 

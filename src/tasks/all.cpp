@@ -22,9 +22,14 @@ constinit const std::array<const TaskSpec*, 9> kAllTasks = {
 
 // The archive calls two tasks otherwise than the paper does, and people call some by their data.
 constexpr std::pair<std::string_view, const TaskSpec*> kOtherNames[] = {
-    {"pathfinder32", &kPathfinderTask}, {"pathfinder128", &kPathXTask}, {"path-x", &kPathXTask},
-    {"imdb", &kTextTask},               {"aan", &kRetrievalTask},       {"cifar10", &kImageTask},
-    {"cifar-10", &kImageTask},          {"cifar", &kImageTask}};
+    {"pathfinder32", &kPathfinderTask},
+    {"pathfinder128", &kPathXTask},
+    {"path-x", &kPathXTask},
+    {"imdb", &kTextTask},
+    {"aan", &kRetrievalTask},
+    {"cifar10", &kImageTask},
+    {"cifar-10", &kImageTask},
+    {"cifar", &kImageTask}};
 
 std::string_view paper_name(std::string_view name) {
   for (const auto& [other, task] : kOtherNames) {

@@ -91,7 +91,8 @@ Dataset data_of(const PreparedRun& run) {
   const tasks::TaskSpec& spec = run.config.task_spec();
   if (run.before) refuse_lost_data(spec, *run.task, run.options.data_root, *run.before);
   // A model that cannot be built is refused before data is made for it.
-  if (!tasks::data_found(spec, *run.task, run.options.data_root)) (void)count_parameters(run.config);
+  if (!tasks::data_found(spec, *run.task, run.options.data_root))
+    (void)count_parameters(run.config);
   return tasks::prepare_data(spec, *run.task, run.options.data_root, run.options.quiet);
 }
 
