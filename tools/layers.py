@@ -37,14 +37,14 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8120,
+    "base io records": 8190,
     "data checks tasks": 14950,
     "kernels ops": 21600,
     "layers mixers models": 5550,
-    "training": 7500,
+    "training": 7470,
     "analysis python": 2360,
     "report": 8900,
-    "cli": 8900,
+    "cli": 8890,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

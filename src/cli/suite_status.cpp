@@ -144,27 +144,9 @@ Json json_of(const std::vector<CellStatus>& all) {
 
 // A submitted run that was preempted begins again; a cancellation leaves no trace in a folder.
 bool is_open(const CellStatus& s, bool suite_is_at_work) {
-  switch (s.state) {
-    case CellState::kRunning:
-    case CellState::kQueued:
-      return true;
-    case CellState::kWaiting:
-      return suite_is_at_work;
-    case CellState::kStopped:
-    case CellState::kInterrupted:
-      return s.is_submitted;
-    case CellState::kNoData:
-    case CellState::kLeftOut:
-    case CellState::kTried:
-    case CellState::kInUse:
-    case CellState::kDamaged:
-    case CellState::kDone:
-    case CellState::kDiverged:
-    case CellState::kFailed:
-    case CellState::kToSubmit:
-      break;
-  }
-  return false;
+  if (s.state == CellState::kRunning || s.state == CellState::kQueued) return true;
+  if (s.state == CellState::kWaiting) return suite_is_at_work;
+  return s.is_submitted && (s.state == CellState::kStopped || s.state == CellState::kInterrupted);
 }
 
 // Runs of one task on other data than the first are no rows of one table.

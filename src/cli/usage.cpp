@@ -158,30 +158,20 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   return "unexpected '" + word + "'; " + suggestion(word, known) + hint;
 }
 
-// The first flag that the command does not have; empty if there is none.
-std::string unknown_flag(const CLI::App& app, const std::vector<std::string>& argv) {
-  const CLI::App* command = given_command(app);
-  for (const std::string& word : argv) {
-    const std::string name = word.substr(0, word.find('='));
-    if (word.starts_with("--") && !command->get_option_no_throw(name)) return word;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& argv) {
   const std::vector<std::string> left = app.remaining(true);
-  // A misspelled word first, even when CLI11 complains of the missing right one.
+  // A misspelled word first, even when CLI11 complains of the missing right one, or of what came
+  // after it.
   const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+                                          dynamic_cast<const CLI::ExcludesError*>(&error) ||
                                           dynamic_cast<const CLI::RequiredError*>(&error));
   if (is_extra) return unexpected(app, left[0], argv);
   const std::string text = error.what();
   const std::string resume = "--resume excludes ";
   if (text.starts_with(resume)) {
-    if (const std::string flag = unknown_flag(app, argv); !flag.empty())
-      return unexpected(app, flag, argv);
     return "--resume keeps what the run was started with; leave out " + text.substr(resume.size()) +
            ", or start a new run";
   }
@@ -192,18 +182,10 @@ void refuse_swapped(const std::string& task, const std::string& model,
                     const std::vector<std::string>& argv) {
   const std::vector<std::string> models = mixers::mixer_names();
   if (is_task(task) || !has(models, task)) return;
-  const auto place = std::ranges::find(argv, task);
-  if (model.empty() || has(models, model) || place == argv.end()) return;
-  std::vector<std::string> words = argv;
-  std::ranges::replace_if(
-      words, [&](const std::string& word) { return word == task || word == model; }, "");
-  bool is_first = true;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].empty()) continue;
-    words[i] = is_first ? model : task;
-    is_first = false;
-  }
-  words.erase(words.begin());
+  std::vector<std::string> words(argv.begin() + 1, argv.end());
+  const auto first = std::ranges::find(words, task), second = std::ranges::find(words, model);
+  if (has(models, model) || first == words.end() || second == words.end()) return;
+  std::iter_swap(first, second);
   throw Error({.where = task,
                .what = "is a model; the task comes first",
                .advice = "type: " + command_text(words)});
