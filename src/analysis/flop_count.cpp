@@ -60,6 +60,13 @@ int64_t selective_scan_flops(Inputs in) {
   return in[0].toTensor().numel() * in[2].toTensor().size(0) * 7;
 }
 
+// For each element of a head's state: its decay, and the multiply-adds of writing and reading, with
+// the delta rule those of reading before it is written as well. in: q, k, v, log_decay, beta.
+int64_t matrix_scan_flops(Inputs in) {
+  const int64_t elements = in[0].toTensor().numel() * in[2].toTensor().size(3);
+  return elements * (in[4].isNone() ? 5 : 7);
+}
+
 // A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
 int64_t convolution_flops(Inputs in) {
   return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
@@ -81,6 +88,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
     CountedOperator{"lra::state_scan", state_scan_flops},
     CountedOperator{"lra::selective_scan", selective_scan_flops},
+    CountedOperator{"lra::matrix_scan", matrix_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 

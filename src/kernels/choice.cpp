@@ -49,6 +49,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kDiagonalScan, "diagonal_scan", kVectors},
     {Op::kStateScan, "state_scan", kVectors},
     {Op::kSelectiveScan, "selective_scan", kVectors},
+    {Op::kMatrixScan, "matrix_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

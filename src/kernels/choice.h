@@ -106,6 +106,7 @@ enum class Op {
   kDiagonalScan,
   kStateScan,
   kSelectiveScan,
+  kMatrixScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

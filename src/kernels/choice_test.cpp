@@ -65,7 +65,7 @@ TEST_F(Choice, RefusesUnknownNames) {
 
 TEST_F(Choice, ListsEveryOpOnce) {
   const auto choices = kernel_choices();
-  ASSERT_EQ(choices.size(), static_cast<size_t>(Op::kSelectiveScan) + 1);
+  ASSERT_EQ(choices.size(), static_cast<size_t>(Op::kMatrixScan) + 1);
   for (size_t n = 0; n < choices.size(); ++n) {
     for (size_t other = 0; other < n; ++other) EXPECT_NE(choices[n].op, choices[other].op);
   }

@@ -10,6 +10,7 @@
 #include "ops/long_convolution.h"
 #include "ops/pointwise.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
 #include "ops/sinkhorn.h"
@@ -123,6 +124,9 @@ std::vector<Operator> recurrent_operators() {
   const Tensor x = random_tensor({kExamples, kTokens, 3}, 1);
   const Inputs scan = {x, 0.6 * random_tensor({2, 4, 3}, 2), random_tensor({2, 2, 4, 3}, 3),
                        random_tensor({3}, 4)};
+  const auto heads = [](uint64_t seed, int64_t width) {
+    return random_tensor({kExamples, kTokens, 2, width}, seed);
+  };
   return {
       {"diagonal_scan",
        [](const auto& in) {
@@ -155,6 +159,16 @@ std::vector<Operator> recurrent_operators() {
        },
        {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({4, 3}, 10),
         random_tensor({kExamples, kTokens, 1, 4}, 11), random_tensor({3}, 13)}},
+      {"matrix_scan",
+       [](const auto& in) {
+         return matrix_scan({in[0], in[1], in[2], -in[3].square(), in[4], true, some_tokens()});
+       },
+       {heads(20, 3), heads(21, 3), heads(22, 2), heads(23, 3), heads(24, 1).squeeze(3)}},
+      {"matrix_scan_without_delta",
+       [](const auto& in) {
+         return matrix_scan({in[0], in[1], in[2], -in[3].square()});
+       },
+       {heads(20, 3), heads(21, 3), heads(22, 2), heads(23, 1)}},
       {"convolution",
        [](const auto& in) { return long_convolution(in[0], some_tokens(), in[1], 2); },
        {x, random_tensor({3, 5}, 5)}},

@@ -4,6 +4,7 @@
 
 #include "ops/attention/feature_attention.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
 #include "ops/sorted_runs.h"
@@ -36,6 +37,9 @@ std::vector<std::string> refusals(const Tensor& mask_BL) {
           }),
           of([&] {
             state_scan(random({1, 5, 2, 3}), random({2, 3}), true, mask_BL);
+          }),
+          of([&] {
+            matrix_scan({b, b, b, b, {}, false, mask_BL});
           }),
           of([&] {
             selective_scan({x, x, random({2, 4}), b, b, random({4}), {}, {}, false, mask_BL});

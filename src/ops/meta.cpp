@@ -165,6 +165,16 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_backward", selective_scan_backward);
+  m.impl("matrix_scan",
+         [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&, bool,
+            const MaybeTensor&) { return contiguous_like(v); });
+  m.impl("matrix_scan_backward",
+         [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
+            const Tensor& log_decay, const MaybeTensor& beta, bool, const MaybeTensor&) {
+           return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
+                             contiguous_like(log_decay),
+                             beta ? contiguous_like(*beta) : result({0}, log_decay));
+         });
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
     return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));

@@ -120,6 +120,19 @@ def check_layers():
     check("selective_scan", lambda *t: ops.selective_scan(*t, True, mask.to(torch.uint8)), selective,
           [normal(3, 7, 10), normal(3, 7, 10), -normal(4, 10).abs(), normal(3, 7, 2, 4),
            normal(3, 7, 2, 4), normal(10), normal(4, 10), normal(10)])
+    def matrices(q, k, v, log_decay, beta):
+        """The delta rule from the end of each example, step by step."""
+        state, rows = 0, []
+        for t in reversed(range(7)):
+            decayed = log_decay[:, t, :, :, None].exp() * state
+            error = v[:, t] - (decayed * k[:, t, :, :, None]).sum(2)
+            state = decayed + k[:, t, :, :, None] * (beta[:, t, :, None] * error)[:, :, None]
+            state = state * mask[:, t, None, None, None]
+            rows.insert(0, (state * q[:, t, :, :, None]).sum(2))
+        return torch.stack(rows, 1)
+
+    check("matrix_scan", lambda *t: ops.matrix_scan(*t, True, mask.to(torch.uint8)), matrices,
+          [normal(3, 7, 2, 4), normal(3, 7, 2, 4), normal(3, 7, 2, 5), -normal(3, 7, 2, 4).abs(), normal(3, 7, 2)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
 
 

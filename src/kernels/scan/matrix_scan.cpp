@@ -1,0 +1,43 @@
+#include "kernels/scan/matrix_scan.h"
+
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace lra::kernels {
+namespace {
+
+template <typename T>
+MatrixScanParts<T> choose_matrix_scan_parts(const MatrixScan<T>& p) {
+  LRA_CHECK(p.decays == 1 || p.decays == p.keys);
+  if constexpr (!std::is_same_v<T, double>) {
+    LRA_RETURN_CALL(choose(Op::kMatrixScan), matrix_scan_parts<T>());
+  } else {
+    return ref::matrix_scan_parts<T>();
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void matrix_scan_forward(const MatrixScan<T>& p, T* o) {
+  const MatrixScanParts<T> parts = choose_matrix_scan_parts(p);
+  parallel_for_each(p.batch * p.heads, [&](int64_t task) { parts.forward(p, task, o); });
+}
+
+template <typename T>
+void matrix_scan_backward(const MatrixScanBackward<T>& p) {
+  const MatrixScanParts<T> parts = choose_matrix_scan_parts(p.problem);
+  parallel_for_each(p.problem.batch * p.problem.heads,
+                    [&](int64_t task) { parts.backward(p, task); });
+}
+
+template void matrix_scan_forward(const MatrixScan<float>&, float*);
+template void matrix_scan_forward(const MatrixScan<Bf16>&, Bf16*);
+template void matrix_scan_forward(const MatrixScan<double>&, double*);
+template void matrix_scan_backward(const MatrixScanBackward<float>&);
+template void matrix_scan_backward(const MatrixScanBackward<Bf16>&);
+template void matrix_scan_backward(const MatrixScanBackward<double>&);
+
+}  // namespace lra::kernels

@@ -1,0 +1,120 @@
+// Problems of the matrix scan for the tests of its kernels.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/rng.h"
+#include "kernels/scan/matrix_scan.h"
+#include "kernels/scan/test_error.h"
+#include "kernels/scan/test_padding.h"
+
+namespace lra::kernels {
+
+struct MatrixShape {
+  int64_t batch, length, heads, keys, values;
+  bool decays_of_rows = false, delta = false, reversed = false;
+};
+
+// One problem with its gradients, in arrays of type T.
+template <typename T>
+struct MatrixCase {
+  using W = Wide<T>;
+
+  // Keys of length about 1, log decays around -`rate`. With `padded`, lengths from 0 to all.
+  MatrixCase(const MatrixShape& shape, bool padded, double rate = 0.3) : shape(shape) {
+    RandomStream random(static_cast<uint64_t>(shape.length * 100 + shape.keys));
+    const int64_t rows = shape.batch * shape.length * shape.heads;
+    const auto draw = [&](auto& to, int64_t count, double size) {
+      for (int64_t i = 0; i < count; ++i) to.push_back(static_cast<float>(size * random.normal()));
+    };
+    draw(q, rows * shape.keys, 1);
+    draw(k, rows * shape.keys, 1 / std::sqrt(static_cast<double>(shape.keys)));
+    draw(v, rows * shape.values, 1);
+    draw(grad, rows * shape.values, 1);
+    for (int64_t i = 0; i < rows * decays(); ++i) {
+      log_decay.push_back(static_cast<float>(-2 * rate * random.uniform()));
+    }
+    for (int64_t i = 0; shape.delta && i < rows; ++i) {
+      beta.push_back(static_cast<float>(random.uniform()));
+    }
+    if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
+  }
+  // The same numbers in double.
+  template <typename U>
+  explicit MatrixCase(const MatrixCase<U>& other)
+      : shape(other.shape),
+        q(other.q.begin(), other.q.end()),
+        k(other.k.begin(), other.k.end()),
+        v(other.v.begin(), other.v.end()),
+        grad(other.grad.begin(), other.grad.end()),
+        log_decay(other.log_decay.begin(), other.log_decay.end()),
+        beta(other.beta.begin(), other.beta.end()),
+        lengths(other.lengths) {}
+
+  int64_t decays() const { return shape.decays_of_rows ? shape.keys : 1; }
+  MatrixScan<T> problem() const {
+    return {.batch = shape.batch,
+            .length = shape.length,
+            .heads = shape.heads,
+            .keys = shape.keys,
+            .values = shape.values,
+            .decays = decays(),
+            .reversed = shape.reversed,
+            .q = q.data(),
+            .k = k.data(),
+            .v = v.data(),
+            .log_decay = log_decay.data(),
+            .beta = shape.delta ? beta.data() : nullptr,
+            .lengths = lengths.empty() ? nullptr : lengths.data()};
+  }
+  // Fills results with numbers that they are not, and computes them.
+  void run() {
+    o.assign(v.size(), T(7));
+    grad_v = o;
+    grad_q.assign(q.size(), T(7));
+    grad_k = grad_q;
+    grad_log_decay.assign(log_decay.size(), W(7));
+    grad_beta.assign(beta.size(), W(7));
+    matrix_scan_forward(problem(), o.data());
+    matrix_scan_backward(MatrixScanBackward<T>{problem(), grad.data(), grad_q.data(), grad_k.data(),
+                                               grad_v.data(), grad_log_decay.data(),
+                                               grad_beta.data()});
+  }
+  // Padding becomes NaN.
+  void spoil_padding() {
+    const auto spoil = [&](auto& rows, int64_t width) {
+      lra::kernels::spoil_padding(lengths, shape.length, shape.heads * width, rows);
+    };
+    spoil(q, shape.keys);
+    spoil(k, shape.keys);
+    spoil(v, shape.values);
+    spoil(grad, shape.values);
+    spoil(log_decay, decays());
+    if (shape.delta) spoil(beta, 1);
+  }
+
+  MatrixShape shape;
+  std::vector<T> q, k, v, grad, o, grad_q, grad_k, grad_v;
+  std::vector<W> log_decay, beta, grad_log_decay, grad_beta;
+  std::vector<int32_t> lengths;
+};
+
+// Compares results with the reference's in double.
+template <typename T>
+void expect_agrees_with_double(const MatrixCase<T>& got, double value, double gradient) {
+  MatrixCase<double> want(got);
+  want.run();
+  EXPECT_LE(relative_error(got.o, want.o), value);
+  EXPECT_LE(relative_error(got.grad_q, want.grad_q), gradient);
+  EXPECT_LE(relative_error(got.grad_k, want.grad_k), gradient);
+  EXPECT_LE(relative_error(got.grad_v, want.grad_v), gradient);
+  if (got.shape.length > 1) {  // else 0, and rounding errors
+    EXPECT_LE(relative_error(got.grad_log_decay, want.grad_log_decay), gradient);
+  }
+  EXPECT_LE(relative_error(got.grad_beta, want.grad_beta), gradient);
+}
+
+}  // namespace lra::kernels

@@ -1,0 +1,81 @@
+// The matrix scan composed of the library's operators: products inside chunks, and a state from
+// chunk to chunk. Differences of sums of log decays come before their exponential.
+#include <limits>
+
+#include "ops/composed.h"
+#include "ops/precision.h"
+#include "ops/scan/matrix_scan.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+
+// [B, L, H, E] in the order of time, 0 at padding, as chunks [B, H, chunks, chunk, E].
+Tensor chunks_of(const Tensor& t, at::ScalarType type, int64_t chunk, bool reversed,
+                 const MaybeTensor& mask) {
+  Tensor rows = without_padding(t.to(type).flatten(2), mask).view(t.sizes());
+  if (reversed) rows = rows.flip(1);
+  const int64_t behind = (chunk - t.size(1) % chunk) % chunk;
+  rows = at::constant_pad_nd(rows, {0, 0, 0, 0, 0, behind});
+  return rows.unflatten(1, {-1, chunk}).permute({0, 3, 1, 2, 4});
+}
+
+// Of rows and columns [.., chunk, E]: sum_n rows_in columns_jn exp(c_in - c_jn), 0 for j > i -
+// first.
+Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, int64_t first) {
+  const int64_t chunk = rows.size(-2);
+  const Tensor after = at::ones({chunk, chunk}, rows.options().dtype(at::kBool)).triu(1 - first);
+  // -infinity before the exponential: an infinite one times 0 would be NaN in the gradient.
+  const Tensor weights = (sums.unsqueeze(-2) - sums.unsqueeze(-3))
+                             .masked_fill(after.unsqueeze(-1),
+                                          -std::numeric_limits<double>::infinity())
+                             .exp();  // [.., chunk, chunk, 1 or E]
+  if (sums.size(-1) == 1) return at::matmul(rows, columns.transpose(-1, -2)) * weights.squeeze(-1);
+  return (rows.unsqueeze(-2) * columns.unsqueeze(-3) * weights).sum(-1);
+}
+
+}  // namespace
+
+Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                            const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
+                            const MaybeTensor& mask) {
+  check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask);
+  const auto type = wide_type(q_in);
+  const int64_t length = q_in.size(1), chunk = log_decay.size(3) == 1 ? 64 : 16;
+  const auto chunks = [&](const Tensor& t) { return chunks_of(t, type, chunk, reversed, mask); };
+  const Tensor q = chunks(q_in), k = chunks(k_in), sums = chunks(log_decay).cumsum(-2);
+  Tensor v = chunks(v_in), reads;
+  const Tensor last = sums.narrow(-2, chunk - 1, 1), to_end = k * (last - sums).exp();
+  const Tensor attends = meetings(q, k, sums, 0), from_start = q * sums.exp();
+  if (beta) {
+    // u = v' - reads S for the state S before the chunk: u_i + beta_i sum_j (k_i meets k_j) u_j =
+    // beta_i (v_i - (exp(c_i) k_i)^T S), a triangular system.
+    const Tensor scale = chunks(beta->unsqueeze(3));
+    const Tensor lower = scale * meetings(k, k, sums, 1);
+    const Tensor solved = at::linalg_solve_triangular(
+        lower, scale * at::cat({v, k * sums.exp()}, -1), /*upper=*/false, /*left=*/true,
+        /*unitriangular=*/true);
+    v = solved.narrow(-1, 0, v_in.size(3));
+    reads = solved.narrow(-1, v_in.size(3), k_in.size(3));
+  }
+  Tensor state = at::zeros({q_in.size(0), q_in.size(2), q_in.size(3), v_in.size(3)}, q.options());
+  std::vector<Tensor> outputs;
+  // unbind, because the gradient of each select would fill an array of all chunks.
+  const auto each = [](const Tensor& t) { return t.unbind(2); };
+  const auto of_attends = each(attends), of_q = each(from_start), of_v = each(v),
+             of_k = each(to_end.transpose(-1, -2)), of_decay = each(last.exp().transpose(-1, -2)),
+             of_reads = beta ? each(reads) : std::vector<Tensor>();
+  for (size_t n = 0; n < of_q.size(); ++n) {
+    const Tensor u = beta ? of_v[n] - at::matmul(of_reads[n], state) : of_v[n];
+    outputs.push_back(at::matmul(of_attends[n], u) + at::matmul(of_q[n], state));
+    state = of_decay[n] * state + at::matmul(of_k[n], u);
+  }
+  if (outputs.empty()) return at::zeros_like(v_in);
+  Tensor o = at::cat(outputs, 2).narrow(2, 0, length).transpose(1, 2);
+  if (reversed) o = o.flip(1);
+  return without_padding(o.flatten(2), mask).view(o.sizes()).to(q_in.scalar_type()).contiguous();
+}
+
+}  // namespace lra::ops

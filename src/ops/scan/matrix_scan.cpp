@@ -1,0 +1,179 @@
+#include "ops/scan/matrix_scan.h"
+
+#include "kernels/scan/matrix_scan.h"
+#include "ops/composed.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
+using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+
+using MatrixScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 const MaybeTensor&, bool, const MaybeTensor&);
+using MatrixScanBackward = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                const Tensor&, const MaybeTensor&, bool, const MaybeTensor&);
+
+// The checked arguments of torch.ops.lra.matrix_scan, contiguous, and the lengths in the mask.
+struct MatrixScanArguments {
+  MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                      const Tensor& log_decay_in, const MaybeTensor& beta_in, bool reversed,
+                      const MaybeTensor& mask)
+      : reversed(reversed) {
+    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
+    q = q_in.contiguous();
+    k = k_in.contiguous();
+    v = v_in.contiguous();
+    log_decay = log_decay_in.contiguous();
+    if (beta_in) beta = beta_in->contiguous();
+    lengths = lengths_of(mask);
+  }
+
+  // Points into this.
+  template <typename T>
+  kernels::MatrixScan<T> problem() const {
+    using W = kernels::Wide<T>;
+    return {.batch = q.size(0),
+            .length = q.size(1),
+            .heads = q.size(2),
+            .keys = q.size(3),
+            .values = v.size(3),
+            .decays = log_decay.size(3),
+            .reversed = reversed,
+            .q = const_data<T>(q),
+            .k = const_data<T>(k),
+            .v = const_data<T>(v),
+            .log_decay = log_decay.const_data_ptr<W>(),
+            .beta = beta.defined() ? beta.const_data_ptr<W>() : nullptr,
+            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
+  }
+
+  Tensor q, k, v, log_decay, beta, lengths;
+  bool reversed;
+};
+
+Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
+                               const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
+                               const MaybeTensor& mask) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed, mask);
+  const Tensor o = at::empty_like(in.v);
+  with_float_type(q, "lra::matrix_scan", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o));
+  });
+  return o;
+}
+
+// The gradient of beta is empty without one.
+Five matrix_scan_backward_cpu(const Tensor& grad_in, const Tensor& q, const Tensor& k,
+                              const Tensor& v, const Tensor& log_decay, const MaybeTensor& beta,
+                              bool reversed, const MaybeTensor& mask) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed, mask);
+  LRA_CHECK_EQ(grad_in.sizes(), in.v.sizes());
+  const Tensor grad = grad_in.contiguous(), of_q = at::empty_like(in.q),
+               of_k = at::empty_like(of_q), of_v = at::empty_like(in.v),
+               of_log_decay = at::empty_like(in.log_decay),
+               of_beta = beta ? at::empty_like(in.beta) : at::empty({0}, in.log_decay.options());
+  with_float_type(q, "lra::matrix_scan", [&](auto zero) {
+    using T = decltype(zero);
+    using W = kernels::Wide<T>;
+    kernels::matrix_scan_backward<T>({.problem = in.problem<T>(),
+                                      .grad = const_data<T>(grad),
+                                      .grad_q = mutable_data<T>(of_q),
+                                      .grad_k = mutable_data<T>(of_k),
+                                      .grad_v = mutable_data<T>(of_v),
+                                      .grad_log_decay = of_log_decay.mutable_data_ptr<W>(),
+                                      .grad_beta = of_beta.mutable_data_ptr<W>()});
+  });
+  return {of_q, of_k, of_v, of_log_decay, of_beta};
+}
+
+template <typename... Arguments>
+Tensor call_matrix_scan(const Arguments&... arguments) {
+  static const auto op = find_op<MatrixScanForward>("lra::matrix_scan");
+  return op.call(arguments...);
+}
+
+struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
+                        const MaybeTensor& mask) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->saved_data["reversed"] = reversed;
+    ctx->save_for_backward({q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(mask)});
+    return call_matrix_scan(q, k, v, log_decay, beta, reversed, mask);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    const bool reversed = ctx->saved_data["reversed"].toBool();
+    if (at::GradMode::is_enabled()) {
+      const auto o = [&](const auto& in) {
+        return variable_list{composed_matrix_scan(
+            in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed, optional_tensor(in[5]))};
+      };
+      variable_list found = composed_gradients("lra::matrix_scan", o, s, grads, 6);
+      found.insert(found.begin() + 5, Tensor());  // of `reversed`
+      return found;
+    }
+    static const auto op = find_op<MatrixScanBackward>("lra::matrix_scan_backward");
+    auto [of_q, of_k, of_v, of_log_decay, of_beta] = op.call(
+        grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed, optional_tensor(s[5]));
+    return {of_q,     of_k,    of_v, of_log_decay, s[4].defined() ? of_beta : Tensor(),
+            Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+                       const MaybeTensor& beta, const MaybeTensor& mask) {
+  LRA_CHECK(q.dim() == 4 && v.dim() == 4 && log_decay.dim() == 4);
+  LRA_CHECK_EQ(k.sizes(), q.sizes());
+  LRA_CHECK_EQ(v.sizes().slice(0, 3), q.sizes().slice(0, 3));
+  LRA_CHECK_EQ(log_decay.sizes().slice(0, 3), q.sizes().slice(0, 3));
+  LRA_CHECK(log_decay.size(3) == 1 || log_decay.size(3) == q.size(3));
+  for (const Tensor& t : {k, v}) LRA_CHECK(t.scalar_type() == q.scalar_type());
+  LRA_CHECK(log_decay.scalar_type() == wide_type(q));
+  if (beta) {
+    LRA_CHECK_EQ(beta->sizes(), q.sizes().slice(0, 3));
+    LRA_CHECK(beta->scalar_type() == wide_type(q));
+  }
+  check_mask(mask, q.size(0), q.size(1));
+}
+
+Tensor matrix_scan(const MatrixScanInput& in) {
+  return call_matrix_scan(in.q_BLHK, in.k_BLHK, in.v_BLHV, in.log_decay_BLHK,
+                          optional_tensor(in.beta_BLH), in.reversed, optional_tensor(in.mask_BL));
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def(
+      "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, bool "
+      "reversed=False, Tensor? mask=None) -> Tensor",
+      composed_matrix_scan);
+  m.def(
+      "matrix_scan_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? "
+      "beta, bool reversed, Tensor? mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("matrix_scan", matrix_scan_forward_cpu);
+  m.impl("matrix_scan_backward", matrix_scan_backward_cpu);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("matrix_scan",
+         [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+            const MaybeTensor& beta, bool reversed, const MaybeTensor& mask) {
+           // Only the CPU has kernels.
+           return q.is_cpu() || q.is_meta()
+                      ? MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed, mask)
+                      : composed_matrix_scan(q, k, v, log_decay, beta, reversed, mask);
+         });
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,42 @@
+// A linear recurrence whose state is a matrix for each head: decayed linear attention and the delta
+// rule.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// q and k [B, L, H, K], v [B, L, H, V], float32, float64 or bfloat16; log_decay [B, L, H, 1] or [B,
+// L, H, K], at most 0 and finite, and beta [B, L, H], float64 with float64, else float32, like the
+// computation. Without beta there is no delta rule. The mask, uint8 [B, L], ones first, may be
+// undefined.
+struct MatrixScanInput {
+  at::Tensor q_BLHK, k_BLHK, v_BLHV, log_decay_BLHK, beta_BLH = {};
+  bool reversed = false;
+  at::Tensor mask_BL = {};
+};
+
+// o [B, L, H, V] with o_t = S_t^T q_t, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t u_t^T, where u_t
+// is v_t, or with beta beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T k_t)
+// (kernels/scan/matrix_scan.h); `reversed` runs from the end of each example. Where the mask is 0,
+// nothing is read, and o and gradients are 0.
+//
+// Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
+// bits at any number of threads. On devices other than the CPU it is the composed version.
+// CheckFailure for other shapes or dtypes, and for a mask that is not contiguous; lra::Error for
+// one with ones after zeros (on the CPU).
+at::Tensor matrix_scan(const MatrixScanInput& in);
+
+// The same, composed of the library's differentiable operators, in chunks of 64 positions, or 16
+// with a decay for each row of the state: O(B H L (chunk + K V / chunk)) numbers are kept for its
+// gradient, and K times as many for chunks with decays of rows.
+at::Tensor composed_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
+                                bool reversed, const std::optional<at::Tensor>& mask);
+
+// CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
+void check_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
+                       const std::optional<at::Tensor>& mask);
+
+}  // namespace lra::ops

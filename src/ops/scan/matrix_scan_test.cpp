@@ -1,0 +1,124 @@
+#include "ops/scan/matrix_scan.h"
+
+#include "ops/dispatch.h"
+#include "ops/test_bf16.h"
+#include "ops/test_tensors.h"
+#include "ops/test_threads.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+
+struct Kind {
+  bool decays_of_rows, delta, reversed;
+};
+constexpr Kind kKinds[] = {
+    {false, false, false}, {false, true, true}, {true, false, true}, {true, true, false}};
+
+// The states by the definition, one position after another; in is q, k, v, log decay, beta.
+Tensor states_one_by_one(const std::vector<Tensor>& in, const Kind& kind, const Tensor& mask) {
+  const int64_t length = in[0].size(1);
+  const Tensor valid = mask.defined() ? mask.to(at::kDouble).view({-1, length, 1, 1, 1})
+                                      : at::ones({1, length, 1, 1, 1}, at::kDouble);
+  Tensor state = at::zeros({1}, at::kDouble);
+  std::vector<Tensor> rows(static_cast<size_t>(length));
+  for (int64_t time = 0; time < length; ++time) {
+    const int64_t t = kind.reversed ? length - 1 - time : time;
+    const Tensor q = in[0].select(1, t).unsqueeze(3), k = in[1].select(1, t).unsqueeze(3);
+    const Tensor decayed = in[3].select(1, t).unsqueeze(3).exp() * state;
+    Tensor u = in[2].select(1, t).unsqueeze(2);
+    if (kind.delta) {
+      u = in[4].select(1, t).unsqueeze(2).unsqueeze(3) * (u - (decayed * k).sum(2, true));
+    }
+    state = (decayed + k * u) * valid.select(1, t);
+    rows[static_cast<size_t>(t)] = (state * q).sum(2);
+  }
+  return at::stack(rows, 1);
+}
+
+TensorFunction scan_of(const Kind& kind, const Tensor& mask) {
+  return [=](const std::vector<Tensor>& in) {
+    return matrix_scan(
+        {in[0], in[1], in[2], in[3], kind.delta ? in[4] : Tensor(), kind.reversed, mask});
+  };
+}
+
+std::vector<Tensor> matrix_inputs(int64_t length, const Kind& kind) {
+  const int64_t keys = 5, values = 3;
+  std::vector<Tensor> in = {
+      random_tensor({3, length, 2, keys}, 1), random_tensor({3, length, 2, keys}, 2),
+      random_tensor({3, length, 2, values}, 3),
+      -random_tensor({3, length, 2, kind.decays_of_rows ? keys : 1}, 4).abs()};
+  if (kind.delta) in.push_back(random_tensor({3, length, 2}, 5).abs());
+  return in;
+}
+
+TEST(MatrixScan, IsItsRecurrenceWithItsGradients) {
+  for (const int64_t length : {1, 9, 70}) {
+    for (const Kind& kind : kKinds) {
+      for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+        SCOPED_TRACE(testing::Message() << "L " << length << " decays " << kind.decays_of_rows
+                                        << " delta " << kind.delta << " mask " << mask.defined());
+        const auto in = matrix_inputs(length, kind);
+        const auto f = scan_of(kind, mask);
+        const TensorFunction oracle = [&](const auto& x) {
+          return states_one_by_one(x, kind, mask);
+        };
+        expect_agrees(f, at::kFloat, oracle, in, {.value = 2e-6, .gradient = 1e-5});
+        expect_agrees_in_bf16(f, oracle, in, 3, {.value = 0x1p-8, .gradient = 0x1p-7});
+        if (length < 70) expect_gradient_is_slope(f, in);
+      }
+    }
+  }
+}
+
+// The composed version at lengths around its chunks, and without any position.
+TEST(MatrixScan, IsItsComposedVersion) {
+  for (const int64_t length : {0, 1, 16, 64, 70, 130}) {
+    for (const Kind& kind : kKinds) {
+      const auto in = matrix_inputs(length, kind);
+      const Tensor mask = length == 70 ? first_ones(length) : Tensor();
+      const TensorFunction composed = [&](const auto& x) {
+        return composed_matrix_scan(x[0], x[1], x[2], x[3],
+                                    kind.delta ? std::optional(x[4]) : std::nullopt, kind.reversed,
+                                    optional_tensor(mask));
+      };
+      if (length == 0) {
+        EXPECT_EQ(composed(in).sizes(), scan_of(kind, mask)(in).sizes());
+        continue;
+      }
+      expect_agrees(composed, at::kDouble, scan_of(kind, mask), in,
+                    {.value = 1e-12, .gradient = 1e-11});
+    }
+  }
+}
+
+TEST(MatrixScan, RefusesOtherShapesAndTypes) {
+  const auto in = matrix_inputs(8, {true, true, false});
+  const auto refuses = [&](size_t n, const Tensor& other) {
+    auto changed = in;
+    changed[n] = other;
+    EXPECT_THROW(scan_of({true, true, false}, {})(changed), CheckFailure) << n;
+  };
+  refuses(1, in[1].narrow(3, 0, 4));
+  refuses(2, in[2].narrow(1, 0, 4));
+  refuses(2, in[2].to(at::kFloat));
+  refuses(3, in[3].narrow(3, 0, 2));
+  refuses(3, in[3].to(at::kFloat));
+  refuses(4, in[4].unsqueeze(3));
+  EXPECT_THROW(scan_of({true, true, false}, at::ones({3, 7}, at::kByte))(in), CheckFailure);
+}
+
+TEST(MatrixScan, GivesTheSameBitsAtAnyNumberOfThreads) {
+  expect_same_bits_at_any_number_of_threads([] {
+    const auto d = differentiate(scan_of({true, true, false}, {}),
+                                 matrix_inputs(150, {true, true, false}), at::kFloat);
+    std::vector<Tensor> all = d.gradients;
+    all.push_back(d.value);
+    return all;
+  });
+}
+
+}  // namespace
+}  // namespace lra::ops
