@@ -44,7 +44,7 @@ BUDGETS = {
     "training": 7470,
     "analysis python": 2370,
     "report": 8900,
-    "cli": 8890,
+    "cli": 8920,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

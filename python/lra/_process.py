@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,9 +32,10 @@ def run(words: Sequence[str], import_from: str | None, good: Sequence[int]) -> s
     with tempfile.TemporaryFile() as output, _standard_error() as (reading, writing):
         with subprocess.Popen(
             [sys.executable, "-m", "lra", *words], env=variables, stdout=output, stderr=writing,
+            start_new_session=True,  # Ctrl-C reaches it once, from here, whoever sent it
         ) as child:
             os.close(writing)
-            errors, is_interrupted = _passed_on(reading)
+            errors, is_interrupted = _passed_on(reading, child)
             code = child.wait()
         output.seek(0)
         result = output.read().decode()
@@ -67,10 +69,10 @@ def _standard_error() -> Iterator[tuple[int, int]]:
         os.close(reading)
 
 
-def _passed_on(reading: int) -> tuple[list[str], bool]:
+def _passed_on(reading: int, child: subprocess.Popen[bytes]) -> tuple[list[str], bool]:
     """Forwards text as it arrives, but for lines that tell errors, which it returns.
 
-    Ctrl-C reaches the program as well, which saves and stops: the second value is True after it.
+    Ctrl-C is handed on to the program, which saves and stops: the second value is True after it.
     """
     passing = _Passing()
     is_interrupted = False
@@ -80,6 +82,7 @@ def _passed_on(reading: int) -> tuple[list[str], bool]:
                 return passing.errors, is_interrupted
         except KeyboardInterrupt:
             is_interrupted = True
+            child.send_signal(signal.SIGINT)
 
 
 class _Passing:

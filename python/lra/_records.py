@@ -55,6 +55,8 @@ def results(root: str | os.PathLike[str] = "runs", *, settings: bool = False) ->
     --check` is left out, with a warning; others warn of runs that are there twice (equal fingerprint
     and seed) and of data of one name with several hashes.
     """
+    if not Path(root).exists():
+        raise _program.Error(f"{root}: there is no such folder; expected one that holds runs")
     rows = [row_of(folder, record, settings=settings) for folder, record in _records(Path(root))]
     _warn_of_unlike(rows)
     return rows

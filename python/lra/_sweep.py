@@ -73,7 +73,8 @@ def sweep(
     `task` and `mixer` are as in train(), or lists of them. Settings are compared by their mean
     validation accuracy over the seeds; the test split is read for the chosen ones alone, whose
     records say how many were tried (`record["tuning"]`). `halving` stops hopeless ones early;
-    `jobs` trains several runs at once. The same call resumes a sweep that was stopped. Raises Error,
+    `jobs` trains several runs at once. The same call resumes a sweep that was stopped; with other
+    values to compare it goes on with them and keeps the runs that are done. Raises Error,
     also for a folder that has another suite; after Ctrl-C, KeyboardInterrupt.
     """
     sources = [Source(layer) for layer in _listed(mixer)]
@@ -116,18 +117,18 @@ def _write(file: Path, suite: str) -> None:
         file.write_text(_WRITTEN + suite)
         return
     earlier = file.read_text()
-    is_same = _without_accept(earlier) == _without_accept(suite)
-    if not is_same and not earlier.startswith(_WRITTEN):
+    if not earlier.startswith(_WRITTEN):
         raise Error(f"{file}: is another suite, which lra.arena.sweep did not write; choose another out=")
-    if not is_same and any(file.parent.rglob("record.json")):
-        raise Error(f"{file}: is of a sweep with other settings, whose runs are in this folder; choose "
-                    "another out=, or repeat its call to resume it")
+    if _lasting(earlier) != _lasting(suite) and any(file.parent.rglob("record.json")):
+        raise Error(f"{file}: is of a sweep with other layers, or other settings for all runs, whose runs are in "
+                    "this folder; choose another out=, or call it with the same or other values to compare")
     file.write_text(_WRITTEN + suite)
 
 
-def _without_accept(suite: str) -> list[str]:
-    lines = suite.removeprefix(_WRITTEN).splitlines()
-    return [line for line in lines if not line.startswith("accept = ")]
+def _lasting(suite: str) -> list[str]:
+    """What must stay when a sweep goes on with other values, seeds or rules."""
+    lines = suite.removeprefix(_WRITTEN).partition("\n[sweep]\n")[0].splitlines()
+    return [line for line in lines if not line.startswith(("accept = ", "seeds = "))]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -163,12 +164,16 @@ def export(run: Run | _Path, out: _Path) -> Path:
 
 def _trained(words: Sequence[str], import_from: str | None, folder: Path) -> Run:
     try:
-        return Run(folder, _process.run_json(words, import_from, good=(0, 3, 4)))
+        run = Run(folder, _process.run_json(words, import_from, good=(0, 3, 4)))
     except KeyboardInterrupt:
         if not (folder / "record.json").is_file() or read_run(folder).status != "stopped":
             raise
         told = f'{folder}: saved and stopped; continue it with lra.arena.resume("{folder}")'
         raise KeyboardInterrupt(told) from None
+    if run.status == "diverged":
+        warnings.warn(f"{folder}: diverged, its loss became NaN or infinite after step {run.record['steps']}; "
+                      "a lower learning rate or train.clip_norm=1 may help", stacklevel=4)
+    return run
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
+#include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/toml.h"
 #include "mixers/all.h"
@@ -146,6 +148,14 @@ void refuse_path(const std::string& name, const std::string& file) {
                .advice = "--out names another place"});
 }
 
+// A suite of 'lra tune' or lra.arena.sweep, which say so in its first line.
+bool lies_with_its_runs(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line == kTuneLine || line == "# Written by lra.arena.sweep.";
+}
+
 }  // namespace
 
 Suite read_suite(const std::string& file) {
@@ -173,6 +183,7 @@ Suite read_suite(const std::string& file) {
   if (suite.settings.name.empty())
     suite.settings.name = std::filesystem::path(file).stem().string();
   refuse_path(suite.settings.name, file);
+  suite.folder = lies_with_its_runs(file) ? folder_of(file) : "runs/" + suite.settings.name;
   return suite;
 }
 
@@ -184,7 +195,7 @@ std::string reason_left_out(const Suite& suite, const std::string& task, const s
 }
 
 std::string suite_folder(const Suite& suite, const std::string& out) {
-  return out.empty() ? "runs/" + suite.settings.name : out;
+  return out.empty() ? suite.folder : out;
 }
 
 std::string suite_lock(const std::string& folder) { return folder + "/.lock"; }

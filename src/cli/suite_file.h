@@ -41,8 +41,12 @@ struct LeftOut {
   void fields(auto& f) { f("reason", reason, "why these runs are left out"); }
 };
 
+// The first line of the suites of `lra tune`.
+inline constexpr std::string_view kTuneLine = "# Written by 'lra tune'.";
+
 struct Suite {
   SuiteSettings settings;
+  std::string folder;  // of its runs: runs/NAME, or that of the file if 'lra tune' wrote it there
   std::vector<std::string> tasks, models;
   std::vector<std::string> accept;  // checks of the data whose warnings are accepted
   std::vector<int64_t> seeds;
@@ -64,7 +68,7 @@ Suite read_suite(const std::string& file);
 // empty if it does not.
 std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model);
 
-// The folder of its runs: `out`, or runs/NAME when that is empty.
+// The folder of its runs: `out`, or the suite's own when that is empty.
 std::string suite_folder(const Suite& suite, const std::string& out);
 
 // The lock of that folder, held by whoever runs or submits the suite.

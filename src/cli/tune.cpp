@@ -13,8 +13,6 @@
 namespace lra::cli {
 namespace {
 
-constexpr const char* kFirstLine = "# Written by 'lra tune'.\n";
-
 struct TuneArguments {
   SuiteArguments suite;
   std::string task, preset = "small";
@@ -80,9 +78,11 @@ ConfigTable suite_of(const TuneArguments& a) {
                            "--set train.learning_rate=1e-4:1e-2:log --tries 8"});
   }
   ConfigTable sweep;
-  sweep.set("tries", {a.sweep.tries, ""});
-  sweep.set("seed", {a.sweep.seed, ""});
-  sweep.set("halving", {a.sweep.halving, ""});
+  for (const auto& [name, value] :
+       {std::pair("tries", a.sweep.tries), std::pair("seed", a.sweep.seed),
+        std::pair("halving", a.sweep.halving)}) {
+    if (value > 0) sweep.set(name, {value, ""});
+  }
   merge(sweep, varied);
   ConfigTable suite;
   suite.set("name", {name_of(a), ""});
@@ -96,33 +96,44 @@ ConfigTable suite_of(const TuneArguments& a) {
   return suite;
 }
 
-// One that was refused before its first run is replaced; what others wrote never is.
-void write_suite(const std::string& file, const std::string& text) {
+// What must stay when a sweep goes on with other values, seeds or rules: then its runs are still
+// those of its suite.
+std::string lasting_part(ConfigTable suite) {
+  for (const char* name : {"sweep", "seeds", "accept"}) suite.erase(name);
+  return canonical_text(suite);
+}
+
+// A sweep may be changed, and one that was refused before its first run replaced; what others wrote
+// never is.
+void write_suite(const std::string& file, const ConfigTable& suite) {
   constexpr uint64_t kMaxBytes = uint64_t{64} << 10;
   const std::string folder = folder_of(file);
+  const std::string text = std::string(kTuneLine) + "\n" + to_toml(suite);
   if (!std::filesystem::exists(file)) {
     make_folder(folder);
     return write_file_atomically(file, text);
   }
   const std::string found = read_file(file, kMaxBytes);
-  if (found == text) return;
-  const bool is_ours = found.starts_with(kFirstLine);
-  if (is_ours && !std::filesystem::exists(folder + "/" + kTriesFolder))
+  const bool is_ours = found.starts_with(kTuneLine);
+  const bool has_runs = std::filesystem::exists(folder + "/" + kTriesFolder);
+  if (is_ours && (!has_runs || lasting_part(parse_toml(found, file)) == lasting_part(suite)))
     return write_file_atomically(file, text);
   throw Error({.where = file,
-               .what = is_ours ? "is another sweep" : "was not written by 'lra tune'",
-               .expected = is_ours ? "the command that began it, to resume it" : "no such file",
-               .advice = "choose another --out, or edit that file and continue with: " +
-                         command_text({"suite", "run", file, "--out", folder})});
+               .what = is_ours ? "is a sweep with other models or settings for all runs"
+                               : "was not written by 'lra tune'",
+               .expected = is_ours ? "the command that began it, with the same or other values to "
+                                     "compare"
+                                   : "no such file",
+               .advice = "choose another --out"});
 }
 
 ExitCode tune(const Program& program, TuneArguments a) {
   refuse_swapped(a.task, a.models.front(), program.common.argv);
   if (a.suite.out.empty()) a.suite.out = "runs/" + name_of(a);
   a.suite.file = a.suite.out + "/suite.toml";
-  const std::string text = kFirstLine + to_toml(suite_of(a));
-  (void)read_sweep(suite_of(a).table("sweep"), "tune");  // refuses before anything is written
-  write_suite(a.suite.file, text);
+  ConfigTable suite = suite_of(a);
+  (void)read_sweep(suite.table("sweep"), "tune");  // refuses before anything is written
+  write_suite(a.suite.file, suite);
   say(program, "suite: " + a.suite.file);
   return run_suite(program, a.suite);
 }

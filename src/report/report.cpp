@@ -48,6 +48,7 @@ Format parse_format(std::string_view name) {
   for (const NamedFormat& format : kFormats) {
     if (format.name == name) return format.format;
   }
+  if (name == "tex") return Format::kLatex;  // the ending of such a file
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
                .expected = "text, summary, md, csv, json, latex, html, svg or lm-eval"});

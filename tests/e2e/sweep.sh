@@ -204,13 +204,18 @@ tuned() {
   expect_states tuned tuned/suite.toml "4 done, 8 tried"
   expect_code 0 lra "${words[@]}" --quiet --out tuned
   expect_code 2 lra "${words[@]}" --out tuned --set train.steps=9
-  grep -q 'tuned/suite.toml: is another sweep' err || fail "$(cat err)"
+  grep -q 'tuned/suite.toml: is a sweep with other models or settings' err || fail "$(cat err)"
+  expect_states tuned tuned/suite.toml "4 done, 8 tried"
+  expect_code 0 lra "${words[@]/1e30/1e30,1e-4}" --quiet --out tuned
+  expect_states tuned tuned/suite.toml "12 tried, 4 done"
+  [[ $(field tuned/listops-transformer-s0/record.json tuning tried) == 4 ]] || fail "a value was not added"
+  lra suite status tuned/suite.toml | grep -q done || fail "the suite does not lie with its runs"
   mkdir theirs
   cp sweep.toml theirs/suite.toml
   expect_code 2 lra "${words[@]}" --out theirs
   grep -q "theirs/suite.toml: was not written by 'lra tune'" err || fail "$(cat err)"
   cmp sweep.toml theirs/suite.toml || fail "a suite of somebody else was overwritten"
-  [[ $(lra suite submit tuned/suite.toml --slurm --dry-run --data data) == *runs/tune-listops-transformer-linear_transformer/slurm/* ]] ||
+  [[ $(lra suite submit tuned/suite.toml --slurm --dry-run --data data) == *tuned/slurm/* || ! -e runs ]] ||
     fail "the suite of lra tune has another folder than lra tune"
   expect_code 0 lra tune listops local --data data --threads 1 --quiet --out drawn --tries 3 \
     --set task.length=64 --set train.steps=2 --set train.warmup_steps=1 --set train.batch_size=4 \

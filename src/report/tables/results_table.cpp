@@ -13,11 +13,13 @@ namespace {
 
 using Cells = std::vector<TableCell>;
 
-// "to 3" where tasks differ is not for a paper: the most counts.
+// Of the tasks with a figure. "to 3" where tasks differ is not for a paper: the most counts.
 template <typename Value>
 auto most_of(const Row& row, const Value& value) {
   decltype(value(row.cells[0])) most{};
-  for (const Cell& cell : row.cells) most = std::max(most, value(cell));
+  for (const Cell& cell : row.cells) {
+    if (cell.accuracy.count > 0) most = std::max(most, value(cell));
+  }
   return most;
 }
 

@@ -145,10 +145,14 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
         std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
     const int64_t made_with = setting(manifest, key, wanted);
     if (made_with == wanted) continue;
+    const std::string name = "task." + std::string(key);
     throw Error({.where = dataset.folder(),
-                 .what = "was made with " + std::string(key) + " " + std::to_string(made_with),
+                 .what = "was made with " + name + "=" + std::to_string(made_with),
                  .expected = std::to_string(wanted),
-                 .advice = "set task." + std::string(key) + ", or name another data folder"});
+                 .advice = "set " + name + "=" + std::to_string(made_with) +
+                           ", or make other data and name its folder with --data: " +
+                           command_text({"data", "make", "listops", "--out", "other/listops",
+                                         "--set", name + "=" + std::to_string(wanted)})});
   }
 }
 
