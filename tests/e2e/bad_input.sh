@@ -159,8 +159,8 @@ data_folders() {
   refuse 74 "only .* free" data make listops --train 100000000 --out new \
     --set task.max_length=1000000
   refuse 2 "memory: .* more than now; .*available; .*train.accumulate.*bf16" \
-    train listops transformer --data data --out new --threads 1 --set train.steps=500 --set train.batch_size=65536 \
-    --set model.layers=2
+    train listops linear_transformer --data data --out new --threads 1 --set train.steps=500 --set train.batch_size=2048 \
+    --set model.layers=2 --memory-limit 1000000000
   cp -r work/data/listops work/damaged
   printf '\xff' | dd of="$(echo work/damaged/train*)" bs=1 seek=900 conv=notrunc status=none
   refuse 2 "damaged/train.*content hash.*damaged" data check listops damaged

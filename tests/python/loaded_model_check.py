@@ -424,7 +424,9 @@ class KeptSource(unittest.TestCase):
 class Interrupts(Folder):
     def interrupted(self, call, ready):
         """What a script says that gets Ctrl-C, as of a terminal, when ready() is true."""
-        script = f"import lra\n{call}\nprint('went on')"
+        # A shell that starts the tests in the background leaves SIGINT ignored.
+        script = ("import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                  f"import lra\n{call}\nprint('went on')")
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, cwd=self.folder, start_new_session=True,
                               env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.folder}"}) as process:
