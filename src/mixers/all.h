@@ -9,7 +9,7 @@ namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
     kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer,
-    kS5, kLru, kMega, kMamba, kMamba2, kGatedDeltaNet, kMinGru, kRetNet, kGla, kRgLru;
+    kS5, kLru, kMega, kMamba;
 
 inline constexpr std::array kAllMixers = {&kTransformer,
                                           &kLocal,
@@ -28,13 +28,7 @@ inline constexpr std::array kAllMixers = {&kTransformer,
                                           &kS5,
                                           &kLru,
                                           &kMega,
-                                          &kMamba,
-                                          &kMamba2,
-                                          &kGatedDeltaNet,
-                                          &kMinGru,
-                                          &kRetNet,
-                                          &kGla,
-                                          &kRgLru};
+                                          &kMamba};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -15,8 +15,7 @@ namespace lra::kernels {
 
 struct MatrixShape {
   int64_t batch, length, heads, keys, values;
-  bool decays_of_rows = false, delta = false;
-  int64_t reversed_heads = 0;
+  bool decays_of_rows = false, delta = false, reversed = false;
 };
 
 // One problem with its gradients, in arrays of type T.
@@ -63,7 +62,7 @@ struct MatrixCase {
             .keys = shape.keys,
             .values = shape.values,
             .decays = decays(),
-            .reversed_heads = shape.reversed_heads,
+            .reversed = shape.reversed,
             .q = q.data(),
             .k = k.data(),
             .v = v.data(),
