@@ -46,7 +46,7 @@ def _place(root: torch.nn.Module, name: str) -> torch.nn.Module:
 class Mixer(torch.nn.Module):
     """A sequence layer of the program.
 
-    `dim` is D; `heads` is 1 and `head_dim` dim / heads by default; `max_length` is the longest L. Weights are
+    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
     float32; use `.to(torch.float64)` for gradcheck. Parameters in a group have the attribute
     `_optim` = {"name", "lr", "weight_decay"}. Raises lra.Error for a bad setting.
@@ -58,23 +58,19 @@ class Mixer(torch.nn.Module):
     model = ""  # the name of the row
 
     def __init__(
-        self, dim: int, *, heads: int | None = None, head_dim: int | None = None, max_length: int = 1024,
+        self, dim: int, *, heads: int = 1, head_dim: int | None = None, max_length: int = 1024,
         layer: int = 0, seed: int = 0, path: str = "", **settings: Any,
     ) -> None:
         super().__init__()
         _program.load_library()
-        own = _setting_names(self.model)  # some layers have settings of these names
-        given = {"heads": heads, "head_dim": head_dim}
-        settings |= {name: value for name, value in given.items() if name in own and value is not None}
-        heads = 1 if heads is None or "heads" in own else heads
-        if head_dim is None or "head_dim" in own:
+        if head_dim is None:
             if dim % heads:
                 raise ValueError(f"{heads} heads do not divide dim {dim}; give head_dim")
             head_dim = dim // heads
-        shape = {"dim": dim, "heads": heads, "head_dim": head_dim, "max_length": max_length}
-        self._call: dict[str, Any] = {
-            **{name: value for name, value in shape.items() if name not in own}, **settings,
-            "layer": layer, "seed": seed, "path": path}
+        self._call: dict[str, Any] = dict(
+            dim=dim, heads=heads, head_dim=head_dim, max_length=max_length, layer=layer, seed=seed,
+            path=path, **settings,
+        )
         self._mixer = _program.raised(
             torch.classes.lra.Mixer, self.model, json.dumps(settings), dim, heads, head_dim, max_length, layer, path, seed
         )
@@ -198,12 +194,6 @@ def _table() -> list[dict[str, Any]]:
     return table
 
 
-@functools.cache
-def _setting_names(model: str) -> frozenset[str]:
-    row = next(row for row in _table() if row["name"] == model)
-    return frozenset(setting["name"] for setting in row["settings"])
-
-
 def _optim(model: str, group: str) -> dict[str, Any]:
     """The group of a parameter in the form of S4's code; without "lr" it uses the optimizer's."""
     row = next(row for row in _table() if row["name"] == model)
@@ -230,8 +220,7 @@ def _docstring(row: dict[str, Any]) -> str:
 
 def _signature(row: dict[str, Any]) -> inspect.Signature:
     """That of Mixer, with the settings of the layer and their defaults."""
-    own = {setting["name"] for setting in row["settings"]}
-    known = [one for name, one in inspect.signature(Mixer).parameters.items() if name not in {*own, "settings"}]
+    known = list(inspect.signature(Mixer).parameters.values())[:-1]
     settings = []
     for setting in row["settings"]:
         default = json.loads(setting["default"])

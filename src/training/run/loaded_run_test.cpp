@@ -75,7 +75,7 @@ TEST_F(LoadedRunWeights, AreReadOnOtherDataOnlyWhereItIs) {
       evaluate_run(loaded, open_run_data(loaded, options), "test", 0, true).summary.num_examples,
       9);
   options.other_data = false;
-  EXPECT_THAT(error_of([&] { open_run_data(loaded, options); }), HasSubstr("max_length 60"));
+  EXPECT_THAT(error_of([&] { open_run_data(loaded, options); }), HasSubstr("max_length=60"));
 }
 
 TEST_F(LoadedRunWeights, AreThoseOfTheStepThatTheirFolderStandsFor) {
