@@ -126,7 +126,7 @@ def _write(file: Path, suite: str) -> None:
 
 
 def _lasting(suite: str) -> list[str]:
-    """What must stay when a sweep goes on with other values, seeds or rules."""
+    """The lines that must stay when a sweep goes on with other values, seeds or rules."""
     lines = suite.removeprefix(_WRITTEN).partition("\n[sweep]\n")[0].splitlines()
     return [line for line in lines if not line.startswith(("accept = ", "seeds = "))]
 

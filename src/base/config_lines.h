@@ -10,7 +10,7 @@ namespace lra {
 
 // A value as TOML writes it.
 std::string setting_text(const ConfigValue& value);
-// Of all settings of a table, by their full names: "train.steps" -> "5000".
+// The values of all settings of a table, by their full names: "train.steps" -> "5000".
 std::map<std::string, std::string> setting_texts(const ConfigTable& table);
 
 }  // namespace lra

@@ -65,7 +65,7 @@ void add_option(std::string& lines, const std::string& option, const std::string
   if (!value.empty()) lines += "#SBATCH " + option + "=" + sbatch_word(value, where) + "\n";
 }
 
-// Where a job runs, and who pays for it.
+// The options that say where a job runs, and who pays for it.
 std::string shared_options(const SlurmJob& job) {
   std::string lines;
   add_option(lines, "--open-mode", "append");

@@ -96,8 +96,8 @@ ConfigTable suite_of(const TuneArguments& a) {
   return suite;
 }
 
-// What must stay when a sweep goes on with other values, seeds or rules: then its runs are still
-// those of its suite.
+// Returns what must stay when a sweep goes on with other values, seeds or rules: its runs are still
+// those of its suite then.
 std::string lasting_part(ConfigTable suite) {
   for (const char* name : {"sweep", "seeds", "accept"}) suite.erase(name);
   return canonical_text(suite);

@@ -6,19 +6,9 @@
 #include <numbers>
 
 #include "kernels/attention/attention_pack.h"
-#include "kernels/simd/simd.h"
+#include "kernels/simd/dot.h"
 
 namespace lra::kernels::LRA_ISA {
-
-template <typename T>
-float dot(const T* a, const T* b, int64_t count) {
-  Floats sum = zeros();
-  for (int64_t e = 0; e < count; e += kLanes) {
-    const Lanes lanes = lanes_between(0, count - e);
-    sum = multiply_add(load_lanes(lanes, a + e), load_lanes(lanes, b + e), sum);
-  }
-  return sum_of_lanes(sum);
-}
 
 // Arguments for one row of a tile.
 struct RowStep {

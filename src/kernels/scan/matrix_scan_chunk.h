@@ -7,7 +7,7 @@
 #include "kernels/aligned_buffer.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/scan/matrix_scan.h"
-#include "kernels/simd/simd.h"
+#include "kernels/simd/dot.h"
 
 namespace lra::kernels::LRA_ISA {
 
@@ -57,7 +57,7 @@ struct MatrixChunk {
   float *q_meets_k, *k_meets_k;  // sum_n q_in k_jn exp(c_in - c_jn) for j <= i; of k for j < i
   float *grad_q_meets_k, *grad_k_meets_k;
   float *state, *whole_decay;  // exp(c_last)
-  // Of the backward pass:
+  // The rest is of the backward pass.
   float* from_start = nullptr;  // exp(c_i)
   float* grad_q = nullptr;
   float* grad_k_row = nullptr;     // by the products in which a key reads, like a query
@@ -81,12 +81,6 @@ inline void transpose_matrix(const float* from, int64_t rows, int64_t columns, f
       for (int n = 0; n < kLanes; ++n) store(to + (j + n) * rows + i, block[n]);
     }
   }
-}
-
-inline float dot(const float* a, const float* b, int64_t count) {
-  Floats sum = zeros();
-  for (int64_t n = 0; n < count; n += kLanes) sum = multiply_add(load(a + n), load(b + n), sum);
-  return sum_of_lanes(sum);
 }
 
 // Everything that the decays inside a chunk make of q and k: running products, row by row. With

@@ -13,6 +13,8 @@ class MatrixTask {
 
   int64_t chunks() const { return (rows_.length + kChunkRows - 1) / kChunkRows; }
   int64_t count(int64_t begin) const { return std::min(kChunkRows, rows_.length - begin); }
+  // The place of row `time` in an array [batch, length, heads].
+  int64_t place(int64_t time) const { return rows_.at(time, 1); }
 
   // Rows of an array [batch, length, heads, width] from `begin` on; those behind the end are 0.
   template <typename U>
@@ -46,7 +48,7 @@ class MatrixTask {
       read(p_.log_decay, p_.keys, begin, c.keys, c.decay);
     } else {
       for (int64_t t = 0; t < kChunkRows; ++t) {
-        const float log = t < count(begin) ? p_.log_decay[rows_.at(begin + t, 1)] : 0.0f;
+        const float log = t < count(begin) ? p_.log_decay[place(begin + t)] : 0.0f;
         for (int64_t n = 0; n < c.keys; n += kLanes)
           store(c.decay + t * c.keys + n, broadcast(log));
       }
@@ -55,7 +57,7 @@ class MatrixTask {
       store(c.decay + at, exp2(load(c.decay + at) * broadcast(std::numbers::log2e_v<float>)));
     }
   }
-  float beta(int64_t t) const { return t < rows_.length ? p_.beta[rows_.at(t, 1)] : 0.0f; }
+  float beta(int64_t t) const { return t < rows_.length ? p_.beta[place(t)] : 0.0f; }
 
   // u of a chunk after c.state; `errors` [16, values] becomes v - S^T k.
   void read_u(int64_t begin, const MatrixChunk& c, float* errors) const {
@@ -91,7 +93,7 @@ class MatrixTask {
     for (int64_t t = 0; t < count(begin); ++t) {
       Floats sum = zeros();
       for (int64_t n = 0; n < c.keys; n += kLanes) sum = sum + load(c.grad_log + t * c.keys + n);
-      to[rows_.at(begin + t, 1)] = sum_of_lanes(sum);
+      to[place(begin + t)] = sum_of_lanes(sum);
     }
   }
 
@@ -142,11 +144,11 @@ void forward_task(const MatrixScan<T>& p, int64_t task, T* o) {
 // stays in c.grad_u.
 template <typename T>
 void errors_back(const MatrixScanBackward<T>& p, const MatrixTask<T, true>& rows, int64_t begin,
-                 const MatrixScanRows& places, const float* errors, const MatrixChunk& c) {
+                 const float* errors, const MatrixChunk& c) {
   for (int64_t i = kChunkRows - 1; i >= 0; --i) {
     float* const of_u = c.grad_u + i * c.values;
     if (i < rows.count(begin)) {
-      p.grad_beta[places.at(begin + i, 1)] = dot(of_u, errors + i * c.values, c.values);
+      p.grad_beta[rows.place(begin + i)] = dot(of_u, errors + i * c.values, c.values);
     }
     const Floats beta = broadcast(rows.beta(begin + i));
     for (int64_t n = 0; n < c.values; n += kLanes) {
@@ -245,7 +247,6 @@ template <bool kDelta, typename T>
 void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
   const MatrixScan<T>& p = problem.problem;
   const MatrixTask<T, kDelta> rows(p, task);
-  const MatrixScanRows places(p, task);
   const MatrixChunk c(p.keys, p.values, rows.chunks(), kDelta, true);
   std::fill_n(c.state, c.state_size, 0.0f);
   std::fill_n(c.grad_state, c.state_size, 0.0f);
@@ -271,7 +272,7 @@ void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
          {c.q_meets_k, 1, kChunkRows, c.grad, c.values, kLanes, c.grad_u, c.values}, false);
     gemm({kChunkRows, c.values, c.keys},
          {c.k_to_end, c.keys, 1, c.grad_state, c.values, kLanes, c.grad_u, c.values}, true);
-    if constexpr (kDelta) errors_back(problem, rows, begin, places, errors_of(chunk), c);
+    if constexpr (kDelta) errors_back(problem, rows, begin, errors_of(chunk), c);
     meetings_back<kDelta>(c);
     states_back<kDelta>(c, c.starts + chunk * c.state_size);
     readers_back<kDelta>(c);

@@ -22,8 +22,8 @@ Tensor chunks_of(const Tensor& t, at::ScalarType type, int64_t chunk, bool rever
   return rows.unflatten(1, {-1, chunk}).permute({0, 3, 1, 2, 4});
 }
 
-// Of rows and columns [.., chunk, E]: sum_n rows_in columns_jn exp(c_in - c_jn), 0 for j > i -
-// first.
+// Decayed products of rows and columns [.., chunk, E]: sum_n rows_in columns_jn exp(c_in - c_jn),
+// 0 for j > i - first.
 Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, int64_t first) {
   const int64_t chunk = rows.size(-2);
   const Tensor after = at::ones({chunk, chunk}, rows.options().dtype(at::kBool)).triu(1 - first);

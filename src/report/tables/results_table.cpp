@@ -13,7 +13,7 @@ namespace {
 
 using Cells = std::vector<TableCell>;
 
-// Of the tasks with a figure. "to 3" where tasks differ is not for a paper: the most counts.
+// The largest value among the tasks with a figure: "1 to 3" where they differ is not for a paper.
 template <typename Value>
 auto most_of(const Row& row, const Value& value) {
   decltype(value(row.cells[0])) most{};
