@@ -204,7 +204,17 @@ def _optim(model: str, group: str) -> dict[str, Any]:
 
 def _class_name(model: str) -> str:
     """ "sparse_transformer" -> "SparseTransformer"; some have a special spelling."""
-    own = {"bigbird": "BigBird", "s4d": "S4D", "lru": "LRU", "chordmixer": "ChordMixer"}
+    own = {
+        "bigbird": "BigBird",
+        "s4d": "S4D",
+        "lru": "LRU",
+        "chordmixer": "ChordMixer",
+        "gated_deltanet": "GatedDeltaNet",
+        "min_gru": "MinGRU",
+        "retnet": "RetNet",
+        "gla": "GLA",
+        "rg_lru": "RGLRU",
+    }
     return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
 
 

@@ -67,6 +67,8 @@ int64_t matrix_scan_flops(Inputs in) {
   return elements * (in[4].isNone() ? 5 : 7);
 }
 
+int64_t gated_scan_flops(Inputs in) { return 2 * in[0].toTensor().numel(); }
+
 // A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
 int64_t convolution_flops(Inputs in) {
   return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
@@ -88,6 +90,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
     CountedOperator{"lra::state_scan", state_scan_flops},
     CountedOperator{"lra::selective_scan", selective_scan_flops},
+    CountedOperator{"lra::gated_scan", gated_scan_flops},
     CountedOperator{"lra::matrix_scan", matrix_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};

@@ -9,7 +9,7 @@ namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
     kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer,
-    kS5, kLru, kMega, kMamba;
+    kS5, kLru, kMega, kMamba, kMamba2, kGatedDeltaNet, kMinGru, kRetNet, kGla, kRgLru;
 
 inline constexpr std::array kAllMixers = {&kTransformer,
                                           &kLocal,
@@ -28,7 +28,13 @@ inline constexpr std::array kAllMixers = {&kTransformer,
                                           &kS5,
                                           &kLru,
                                           &kMega,
-                                          &kMamba};
+                                          &kMamba,
+                                          &kMamba2,
+                                          &kGatedDeltaNet,
+                                          &kMinGru,
+                                          &kRetNet,
+                                          &kGla,
+                                          &kRgLru};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -16,7 +16,7 @@
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
 // are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
 #include "mixers/all.h"
-#include "mixers/state_space.h"
+#include "mixers/recurrent_heads.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
@@ -27,15 +27,6 @@ namespace lra::mixers {
 namespace {
 
 using at::Tensor;
-
-// [G, R, W] -> [G R, G W] with these blocks on the diagonal: one product for all blocks, which are
-// narrow, takes less time than one for each.
-Tensor block_diagonal(const Tensor& w_GRW) {
-  const int64_t blocks = w_GRW.size(0);
-  if (blocks == 1) return w_GRW[0];
-  const Tensor diagonal = at::eye(blocks, w_GRW.options()).view({blocks, 1, blocks, 1});
-  return (w_GRW.unsqueeze(2) * diagonal).flatten(2, 3).flatten(0, 1);
-}
 
 class Mamba : public SequenceLayer {
  public:
@@ -77,11 +68,9 @@ class Mamba : public SequenceLayer {
     conv_bias_ = register_parameter("conv_bias", init.zeros({directions, inner_}));
     select_ = normal("select_weight", {directions, config.blocks, rank + 2 * states, width}, width);
     step_ = normal("step_weight", {directions, inner_, rank}, rank);
-    // The inverse of softplus.
     const Tensor steps =
-        log_uniform_steps(init.of("step_bias"), directions * inner_, config.dt_min, config.dt_max);
-    step_bias_ =
-        register_in_group("ssm", "step_bias", steps.exp().expm1().log().view({directions, inner_}));
+        step_bias(init.of("step_bias"), directions * inner_, config.dt_min, config.dt_max);
+    step_bias_ = register_in_group("ssm", "step_bias", steps.view({directions, inner_}));
     a_log_ = register_in_group(
         "ssm", "a_log",
         of_channels((at::arange(states, at::kDouble) + 1).log(), {directions, inner_, states}));

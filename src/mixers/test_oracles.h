@@ -43,6 +43,59 @@ inline at::Tensor gated_output(const OracleInput& in, const at::Tensor& y,
   return (kind == "half_glu1" ? g : y) * z.sigmoid();
 }
 
+// t with time turned around for the second of two directions.
+inline at::Tensor turned(const at::Tensor& t, int64_t direction) {
+  return direction == 0 ? t : t.flip(1);
+}
+
+// The sum over j of weight[e, j] times the valid token j positions earlier, and a bias.
+inline at::Tensor convolution_oracle(const at::Tensor& x_BLE, const at::Tensor& valid_BL1,
+                                     const at::Tensor& weight_EW, const at::Tensor& bias_E) {
+  const int64_t length = x_BLE.size(1);
+  at::Tensor y = bias_E.expand_as(x_BLE);
+  for (int64_t j = 0; j < std::min(weight_EW.size(1), length); ++j) {
+    const at::Tensor before = (x_BLE * valid_BL1).narrow(1, 0, length - j);
+    y = y + at::constant_pad_nd(before, {0, 0, j, 0}) * weight_EW.select(1, j);
+  }
+  return y;
+}
+
+// h_t = a_t h_{t-1} + v_t
+inline at::Tensor gated_states_oracle(const at::Tensor& a, const at::Tensor& v,
+                                      const at::Tensor& valid_BL) {
+  at::Tensor h = at::zeros({1}, at::kDouble);
+  std::vector<at::Tensor> rows;
+  for (int64_t t = 0; t < v.size(1); ++t) {
+    h = (a.select(1, t) * h + v.select(1, t)) * valid_BL.select(1, t).to(at::kDouble).unsqueeze(1);
+    rows.push_back(h);
+  }
+  return at::stack(rows, 1);
+}
+
+// o_t = S_t^T q_t of S~ = a_t S_{t-1}, S_t = S~ + k_t u_t^T, u_t = v_t, or with beta [B, L, H]
+// beta_t (v_t - S~^T k_t); q, k and a [B, L, H, K], or a [B, L, H, 1], v [B, L, H, V].
+inline at::Tensor matrix_states_oracle(const at::Tensor& q, const at::Tensor& k,
+                                       const at::Tensor& v, const at::Tensor& a,
+                                       const at::Tensor& beta, const at::Tensor& valid_BL) {
+  at::Tensor state = at::zeros({1}, at::kDouble);
+  std::vector<at::Tensor> rows;
+  for (int64_t t = 0; t < q.size(1); ++t) {
+    const at::Tensor key = k.select(1, t).unsqueeze(3);
+    const at::Tensor decayed = a.select(1, t).unsqueeze(3) * state;
+    at::Tensor u = v.select(1, t).unsqueeze(2);
+    if (beta.defined()) {
+      u = beta.select(1, t).unsqueeze(2).unsqueeze(3) * (u - (decayed * key).sum(2, true));
+    }
+    state = (decayed + key * u) * valid_BL.select(1, t).to(at::kDouble).view({-1, 1, 1, 1});
+    rows.push_back((state * q.select(1, t).unsqueeze(3)).sum(2));
+  }
+  return at::stack(rows, 1);
+}
+
+inline at::Tensor rms_norm_oracle(const at::Tensor& x, const at::Tensor& weight) {
+  return x / (x.square().mean(-1, true) + 1e-5).sqrt() * weight;
+}
+
 // Real and imaginary parts along an axis.
 inline at::Tensor complex_planes(const at::Tensor& t, int64_t axis) {
   return at::complex(t.select(axis, 0), t.select(axis, 1));

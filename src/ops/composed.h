@@ -49,6 +49,26 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
   return gradients;
 }
 
+// The same without a graph: the backward pass of a fused operator on devices without kernels for
+// it. Gradients of all inputs that exist, undefined where they have none.
+template <typename Composed>
+torch::autograd::variable_list composed_backward_pass(const Composed& composed,
+                                                      const torch::autograd::variable_list& inputs,
+                                                      const at::Tensor& grad) {
+  const at::AutoGradMode with_gradients(true);
+  torch::autograd::variable_list leaves, wanted;
+  for (const at::Tensor& t : inputs) {
+    leaves.push_back(t.defined() ? t.detach().set_requires_grad(true) : t);
+    if (t.defined()) wanted.push_back(leaves.back());
+  }
+  const auto found = torch::autograd::grad({composed(leaves)}, wanted, {grad});
+  torch::autograd::variable_list gradients(inputs.size());
+  for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined()) gradients[i] = found[next++];
+  }
+  return gradients;
+}
+
 // t [B, L, D], 0 where the mask, uint8 [B, L], is 0: filled, not multiplied by 0, since padding may
 // hold anything.
 inline at::Tensor without_padding(const at::Tensor& t, const std::optional<at::Tensor>& mask) {

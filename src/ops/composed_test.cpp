@@ -10,6 +10,7 @@
 #include "ops/long_convolution.h"
 #include "ops/pointwise.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/gated_scan.h"
 #include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
@@ -159,9 +160,12 @@ std::vector<Operator> recurrent_operators() {
        },
        {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({4, 3}, 10),
         random_tensor({kExamples, kTokens, 1, 4}, 11), random_tensor({3}, 13)}},
+      {"gated_scan",
+       [](const auto& in) { return gated_scan(in[0].sigmoid(), in[1], 1, some_tokens()); },
+       {x, x.flip(1)}},
       {"matrix_scan",
        [](const auto& in) {
-         return matrix_scan({in[0], in[1], in[2], -in[3].square(), in[4], true, some_tokens()});
+         return matrix_scan({in[0], in[1], in[2], -in[3].square(), in[4], 1, some_tokens()});
        },
        {heads(20, 3), heads(21, 3), heads(22, 2), heads(23, 3), heads(24, 1).squeeze(3)}},
       {"matrix_scan_without_delta",

@@ -4,6 +4,7 @@
 
 #include "ops/attention/feature_attention.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/gated_scan.h"
 #include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
@@ -38,8 +39,8 @@ std::vector<std::string> refusals(const Tensor& mask_BL) {
           of([&] {
             state_scan(random({1, 5, 2, 3}), random({2, 3}), true, mask_BL);
           }),
-          of([&] {
-            matrix_scan({b, b, b, b, {}, false, mask_BL});
+          of([&] { gated_scan(x, x, 1, mask_BL); }), of([&] {
+            matrix_scan({b, b, b, b, {}, 0, mask_BL});
           }),
           of([&] {
             selective_scan({x, x, random({2, 4}), b, b, random({4}), {}, {}, false, mask_BL});

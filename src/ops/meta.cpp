@@ -165,12 +165,19 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_backward", selective_scan_backward);
+  m.impl("gated_scan", [](const Tensor&, const Tensor& v, int64_t, const MaybeTensor&) {
+    return contiguous_like(v);
+  });
+  m.impl("gated_scan_backward",
+         [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {
+           return Two(contiguous_like(a), contiguous_like(h));
+         });
   m.impl("matrix_scan",
-         [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&, bool,
-            const MaybeTensor&) { return contiguous_like(v); });
+         [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&,
+            int64_t, const MaybeTensor&) { return contiguous_like(v); });
   m.impl("matrix_scan_backward",
          [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-            const Tensor& log_decay, const MaybeTensor& beta, bool, const MaybeTensor&) {
+            const Tensor& log_decay, const MaybeTensor& beta, int64_t, const MaybeTensor&) {
            return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
                              contiguous_like(log_decay),
                              beta ? contiguous_like(*beta) : result({0}, log_decay));

@@ -206,7 +206,8 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     reference = Attention(run, side * side)
     has_cls = reference.config["model"]["pooling"] == "cls"
     name = f"{task} {model} {' '.join(settings)}"
-    if model in ("linformer", "s4d", "s5", "lru", "mega", "mamba", "long_conv", "chordmixer"):
+    if model in ("linformer", "s4d", "s5", "lru", "mega", "mamba", "long_conv", "chordmixer", "mamba2", "gated_deltanet",
+                 "min_gru", "retnet", "gla", "rg_lru"):
         refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
                                   str(scratch / "data"), "--quiet"], capture_output=True)
         assert refused.returncode == 2 and b"no attention weights" in refused.stderr, refused

@@ -294,6 +294,181 @@ def mamba(x, valid, w, settings):
     return (y * silu(z)) @ w["out_weight"].T
 
 
+def directions_of(settings):
+    return 1 + settings["bidirectional"]
+
+
+def in_time(run, valid, settings, *arrays):
+    """run(direction, arrays of the tokens of one example in the order of time), for each example and direction, whose
+    results, the direction's share of channels, are joined. The arrays are [B, L, ...]."""
+    directions, joined = directions_of(settings), None
+    for n, count in enumerate(valid.sum(1)):
+        shares = []
+        for d in range(directions):
+            order = slice(None, None, -1 if d else 1)
+            shares.append(run(d, *(array[n, :count][order] for array in arrays))[order])
+        rows = np.concatenate(shares, 1)
+        joined = np.zeros((*valid.shape, rows.shape[1])) if joined is None else joined
+        joined[n, :count] = rows
+    return joined
+
+
+def share(array, direction, settings, axis=0):
+    """The part of an array along an axis that belongs to a direction."""
+    return np.split(array, directions_of(settings), axis)[direction]
+
+
+def convolved(x, kernel, bias):
+    """Sum over j of kernel[e, j] x[t - j, e]; x [L, E] in the order of time."""
+    padded = np.concatenate([np.zeros((kernel.shape[1] - 1, x.shape[1])), x])
+    return bias + np.stack([(padded[t:t + kernel.shape[1]] * kernel[:, ::-1].T).sum(0) for t in range(len(x))])
+
+
+def memory(q, k, v, a, beta=None):
+    """S[t]^T q with S~ = a S[t - 1], S[t] = S~ + k (v, or beta (v - S~^T k))^T;
+    q [L, H, K], v [L, H, V], a [L, H, 1 or K]"""
+    state, rows = np.zeros((*k.shape[1:], v.shape[2])), []
+    for t in range(len(q)):
+        state = a[t][:, :, None] * state
+        error = v[t]
+        if beta is not None:
+            error = beta[t][:, None] * (v[t] - np.einsum("hkv,hk->hv", state, k[t]))
+        state = state + k[t][:, :, None] * error[:, None]
+        rows.append(np.einsum("hkv,hk->hv", state, q[t]))
+    return np.stack(rows)
+
+
+def of_heads(t, heads):
+    return t.reshape(*t.shape[:-1], heads, -1)
+
+
+def rms(x, weight):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * weight
+
+
+def mamba2(x, valid, w, settings):
+    states, inner = settings["states"], settings["expand"] * WIDTH
+    shared = directions_of(settings) * states
+    cuts = np.cumsum([inner, inner, shared, shared])
+
+    def run(d, u):
+        parts = [share(part, d, settings) for part in np.split(w["in_weight"], cuts)]
+        rows = [np.concatenate([share(part, d, settings) for part in np.split(w[name], cuts[1:3] - inner)])
+                for name in ("conv_weight", "conv_bias")]
+        mixed = silu(convolved(u @ np.concatenate(parts[1:4]).T, *rows))
+        heads = len(parts[4])
+        value = of_heads(mixed[:, :-2 * states], heads)
+        step = softplus(u @ parts[4].T + share(w["dt_bias"], d, settings))
+        decay = np.exp(-step * np.exp(share(w["a_log"], d, settings)))
+        b, c = (np.repeat(t[:, None], heads, 1) for t in (mixed[:, -2 * states:-states], mixed[:, -states:]))
+        y = memory(c, b, step[:, :, None] * value, decay[:, :, None])
+        y = y + share(w["skip"], d, settings)[:, None] * value
+        return rms(y.reshape(len(u), -1) * silu(u @ parts[0].T), share(w["norm_weight"], d, settings))
+
+    return in_time(run, valid, settings, x) @ w["out_weight"].T
+
+
+def deltanet_sizes(settings):
+    keys = settings["key_dim"] or max(1, 3 * WIDTH // (4 * settings["num_heads"]))
+    return keys, settings["value_dim"] or 2 * keys
+
+
+def gated_deltanet(x, valid, w, settings):
+    keys, values = deltanet_sizes(settings)
+    heads = settings["num_heads"]
+    cuts = np.cumsum([heads * keys, heads * keys])
+
+    def run(d, u):
+        parts = [silu(convolved(u @ share(weight, d, settings).T, share(kernel, d, settings), 0))
+                 for weight, kernel in zip(np.split(w["qkv_weight"], cuts), np.split(w["conv_weight"], cuts))]
+        q, k, v = (of_heads(part, heads // directions_of(settings)) for part in parts)
+        q, k = (t / np.sqrt((t**2).sum(-1, keepdims=True) + 1e-6) for t in (q, k))
+        beta, decay = sigmoid(u @ share(w["beta_weight"], d, settings).T), np.ones((len(u), q.shape[1]))
+        if settings["decay"]:
+            step = softplus(u @ share(w["decay_weight"], d, settings).T + share(w["dt_bias"], d, settings))
+            decay = np.exp(-np.exp(share(w["a_log"], d, settings)) * step)
+        beta = beta * (2 if settings["negative_eigenvalues"] else 1)
+        return rms(memory(q / np.sqrt(keys), k, v, decay[:, :, None], beta), w["norm_weight"]).reshape(len(u), -1)
+
+    o = in_time(run, valid, settings, x)
+    return (o * silu(x @ w["gate_weight"].T) if settings["gate"] else o) @ w["out_weight"].T
+
+
+def linear_states(x, valid, q, k, v, a, w, settings):
+    """The result of layers with states of fixed or gated decays; a [B, L, H, 1 or K]"""
+    def run(d, *arrays):
+        q, k, v, a = (share(t, d, settings, 1) for t in arrays)
+        return rms(memory(q / np.sqrt(q.shape[2]), k, v, a), w["norm_weight"]).reshape(len(q), -1)
+
+    return (in_time(run, valid, settings, q, k, v, a) * silu(x @ w["gate_weight"].T)) @ w["out_weight"].T
+
+
+def retnet(x, valid, w, settings):
+    heads, values = settings["num_heads"], len(w["norm_weight"])
+    keys = settings["key_dim"] or max(2, WIDTH // heads // 2 * 2)
+    q, k, v = (of_heads(t, heads) for t in np.split(x @ w["qkv_weight"].T, [heads * keys, 2 * heads * keys], 2))
+    angle = np.arange(x.shape[1])[:, None, None] * 10000.0**(-np.arange(0, keys, 2) / keys)
+
+    def rotary(t):
+        z = (t[..., ::2] + 1j * t[..., 1::2]) * np.exp(1j * angle)
+        return np.stack([z.real, z.imag], -1).reshape(t.shape)
+
+    decay = 1 - 2.0**(-5 - np.arange(heads) % (heads // directions_of(settings)))
+    a = np.broadcast_to(decay[:, None], (*x.shape[:2], heads, 1))
+    return linear_states(x, valid, rotary(q), rotary(k), v, a, w, settings)
+
+
+def gla(x, valid, w, settings):
+    heads = settings["num_heads"]
+    keys = len(w["decay_bias"])
+    q, k, v = (of_heads(t, heads) for t in np.split(x @ w["qkv_weight"].T, [keys, 2 * keys], 2))
+    gates = sigmoid(x @ w["decay_in_weight"].T @ w["decay_out_weight"].T + w["decay_bias"])
+    return linear_states(x, valid, q, k, v, of_heads(gates, heads)**(1 / settings["temperature"]), w, settings)
+
+
+def gated_states(a, v):
+    h, rows = 0, []
+    for decay, value in zip(a, v):
+        h = decay * h + value
+        rows.append(h)
+    return np.stack(rows)
+
+
+def min_gru(x, valid, w, settings):
+    z = sigmoid(x @ w["gate.weight"].T + w["gate.bias"])
+    c = x @ w["candidate.weight"].T + w["candidate.bias"]
+    if settings["candidate"] == "positive":
+        c = np.where(c >= 0, c + 0.5, sigmoid(c))
+
+    def run(d, z, c):
+        z, c = share(z, d, settings, 1), share(c, d, settings, 1)
+        return gated_states(1 - z, z * c)
+
+    return in_time(run, valid, settings, z, c) @ w["output.weight"].T + w["output.bias"]
+
+
+def rg_lru(x, valid, w, settings):
+    blocks = settings["blocks"]
+    mixed = in_time(lambda d, u: convolved(share(u, d, settings, 1), share(w["conv_weight"], d, settings),
+                                           share(w["conv_bias"], d, settings)),
+                    valid, settings, x @ w["input.weight"].T + w["input.bias"])
+
+    def gate(name):
+        return sigmoid(np.einsum("blhp,hqp->blhq", of_heads(mixed, blocks), w[name + "_weight"]).reshape(mixed.shape)
+                       + w[name + "_bias"])
+
+    a = np.exp(-8 * gate("a") * softplus(w["lambda"]))
+
+    def run(d, a, v):
+        a, v = share(a, d, settings, 1), share(v, d, settings, 1)
+        scale = np.sqrt(np.maximum(1 - a**2, 2.5e-7))
+        scale[0] = 1
+        return gated_states(a, scale * v)
+
+    y = in_time(run, valid, settings, a, gate("i") * mixed) * gelu(x @ w["gate.weight"].T + w["gate.bias"])
+    return y @ w["output.weight"].T + w["output.bias"]
+
+
 def mega_weights(q, k, valid, w, settings):
     """Of one example, [L, L]."""
     length, window = len(q), settings["chunk"] or MAX_LENGTH
@@ -379,7 +554,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer, s5, lru, mega, mamba]
+              chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, rg_lru]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -419,6 +594,14 @@ CASES = {
              {"ema_dim": 3, "z_dim": 3, "v_dim": 4, "attention": "laplace", "chunk": 11}],
     "mamba": [{}, {"states": 3, "conv_width": 1, "dt_rank": 2, "expand": 1, "bidirectional": False},
               {"states": 5, "blocks": 2, "channel_bias": True}],
+    "mamba2": [{"states": 5}, {"states": 3, "head_channels": 4, "conv_width": 1, "bidirectional": False},
+               {"states": 2, "head_channels": 5, "expand": 1, "a_max": 1.0}],
+    "gated_deltanet": [{}, {"num_heads": 3, "bidirectional": False, "negative_eigenvalues": True},
+                       {"num_heads": 2, "key_dim": 5, "value_dim": 3, "decay": False, "gate": False, "conv_width": 2}],
+    "min_gru": [{}, {"expand": 2, "candidate": "linear", "gate_bias": -3.0}, {"bidirectional": False}],
+    "retnet": [{}, {"key_dim": 6}, {"num_heads": 3, "key_dim": 2, "value_dim": 5, "bidirectional": False}],
+    "gla": [{}, {"num_heads": 3, "rank": 4, "temperature": 1.0, "decay_bias": 2.0, "bidirectional": False}],
+    "rg_lru": [{"blocks": 2}, {"inner_dim": 6, "blocks": 3, "conv_width": 2, "bidirectional": False}],
     "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
             {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
@@ -461,6 +644,23 @@ def documented_tensors(name, settings):
         values["inner"] = settings["expand"] * WIDTH
         values["rank"] = settings["dt_rank"] or -(-WIDTH // (16 * settings["blocks"]))
         values["selected"] = values["rank"] + 2 * settings["states"]
+        values["width"] = values["inner"] // settings["blocks"]
+    if name == "mamba2":
+        inner = settings["expand"] * WIDTH
+        mixed = inner + 2 * values["directions"] * settings["states"]
+        scans = inner // (settings["head_channels"] or inner // 4)
+        values |= {"inner": inner, "mixed": mixed, "scans": scans, "rows": inner + mixed + scans}
+    if name in ("gated_deltanet", "retnet", "gla"):
+        heads = settings["num_heads"]
+        keys = settings["key_dim"] or (WIDTH // (2 * heads) if name == "gla" else max(2, WIDTH // heads // 2 * 2))
+        values |= {"K": keys, "V": settings["value_dim"] or (WIDTH // heads if name == "gla" else 2 * keys)}
+        if name == "gated_deltanet":
+            values["K"], values["V"] = deltanet_sizes(settings)
+        values["mixed"] = heads * (2 * values["K"] + values["V"])
+    if name == "min_gru":
+        values["inner"] = settings["expand"] * WIDTH
+    if name == "rg_lru":
+        values["inner"] = settings["inner_dim"] or WIDTH
         values["width"] = values["inner"] // settings["blocks"]
     if name == "mega":
         values["base"] = 2 * WIDTH + settings["z_dim"] + settings["v_dim"]

@@ -131,7 +131,7 @@ def check_layers():
             rows.insert(0, (state * q[:, t, :, :, None]).sum(2))
         return torch.stack(rows, 1)
 
-    check("matrix_scan", lambda *t: ops.matrix_scan(*t, True, mask.to(torch.uint8)), matrices,
+    check("matrix_scan", lambda *t: ops.matrix_scan(*t, 2, mask.to(torch.uint8)), matrices,
           [normal(3, 7, 2, 4), normal(3, 7, 2, 4), normal(3, 7, 2, 5), -normal(3, 7, 2, 4).abs(), normal(3, 7, 2)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
 

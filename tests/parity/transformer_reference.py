@@ -265,6 +265,130 @@ class Model:
             y.append((c[t] * h).sum(1))
         return torch.stack(y) + w["skip"] * u
 
+    def turned(self, run, *arrays):
+        """run(direction, share of each array in the order of time) of both directions, joined."""
+        directions = 1 + self.mixer["bidirectional"]
+        rows = []
+        for d in range(directions):
+            turn = lambda t: t.flip(0) if d else t  # noqa: E731, B023
+            rows.append(turn(run(d, *(turn(t.chunk(directions, 1)[d]) for t in arrays))))
+        return torch.cat(rows, 1)
+
+    def convolved(self, x, kernel, bias=0.0):
+        """A convolution of x [L, E] with the tokens before, in each direction."""
+        directions, width, rows = 1 + self.mixer["bidirectional"], kernel.shape[1], []
+        for d, (part, weight) in enumerate(zip(x.chunk(directions, 1), kernel.chunk(directions))):
+            padded = functional.pad((part.flip(0) if d else part).T, (width - 1, 0))
+            y = (padded.unfold(1, width, 1).flip(2) * weight[:, None]).sum(2).T
+            rows.append(y.flip(0) if d else y)
+        return torch.cat(rows, 1) + bias
+
+    @staticmethod
+    def memory(q, k, v, a, beta=None):
+        """S[t]^T q; q, k [L, H, K], v [L, H, V], a [L, H, 1 or K]"""
+        state, rows = torch.zeros(*k.shape[1:], v.shape[2]), []
+        for t in range(len(q)):
+            state = a[t][..., None] * state
+            u = v[t] if beta is None else beta[t][:, None] * (v[t] - torch.einsum("hkv,hk->hv", state, k[t]))
+            state = state + k[t][..., None] * u[:, None]
+            rows.append(torch.einsum("hkv,hk->hv", state, q[t]))
+        return torch.stack(rows)
+
+    @staticmethod
+    def rms(x, weight):
+        return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight
+
+    def gated_heads(self, x, prefix, q, k, v, a, beta=None):
+        arrays = (q / q.shape[2]**0.5, k, v, a) + (() if beta is None else (beta,))
+        o = self.turned(lambda d, *t: self.memory(*t), *arrays)
+        o = self.rms(o, self.w[prefix + "norm_weight"]).flatten(1)
+        if prefix + "gate_weight" in self.w:
+            o = o * functional.silu(x @ self.w[prefix + "gate_weight"].T)
+        return o @ self.w[prefix + "out_weight"].T
+
+    def gated_deltanet(self, x, prefix):
+        heads, values = self.mixer["num_heads"], len(self.w[prefix + "norm_weight"])
+        keys = (len(self.w[prefix + "qkv_weight"]) // heads - values) // 2
+        cuts = [heads * keys, heads * keys, heads * values]
+        q, k, v = (functional.silu(self.convolved(part, kernel)).unflatten(1, (heads, -1)) for part, kernel in zip(
+            (x @ self.w[prefix + "qkv_weight"].T).split(cuts, 1), self.w[prefix + "conv_weight"].split(cuts)))
+        q, k = (t / (t.square().sum(-1, keepdim=True) + 1e-6).sqrt() for t in (q, k))
+        beta = (x @ self.w[prefix + "beta_weight"].T).sigmoid() * (1 + self.mixer["negative_eigenvalues"])
+        a = torch.ones_like(beta)
+        if self.mixer["decay"]:
+            step = functional.softplus(x @ self.w[prefix + "decay_weight"].T + self.w[prefix + "dt_bias"])
+            a = (-self.w[prefix + "a_log"].exp() * step).exp()
+        return self.gated_heads(x, prefix, q, k, v, a[..., None], beta)
+
+    def mamba2(self, x, prefix):
+        w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
+        directions, states, inner, heads = 1 + self.mixer["bidirectional"], self.mixer["states"], len(
+            w["norm_weight"]), len(w["skip"])
+        shared = directions * states
+        z, *mixed, step = (x @ w["in_weight"].T).split([inner, inner, shared, shared, heads], 1)
+        rows = [functional.silu(self.convolved(*one)) for one in zip(mixed, *(
+            w[name].split([inner, shared, shared]) for name in ("conv_weight", "conv_bias")))]
+        value = rows[0].unflatten(1, (heads, -1))
+        b, c = (t.unflatten(1, (directions, states)).repeat_interleave(heads // directions, 1) for t in rows[1:])
+        step = functional.softplus(step + w["dt_bias"])
+        decay = (-step * w["a_log"].exp()).exp()
+        y = self.turned(lambda d, *t: self.memory(*t), c, b, step[..., None] * value, decay[..., None])
+        y = (y + w["skip"][:, None] * value).flatten(1) * functional.silu(z)
+        groups = y.unflatten(1, (directions, -1))
+        return self.rms(groups, w["norm_weight"].view(directions, -1)).flatten(1) @ w["out_weight"].T
+
+    def retnet(self, x, prefix):
+        heads, values = self.mixer["num_heads"], len(self.w[prefix + "norm_weight"])
+        keys = (len(self.w[prefix + "qkv_weight"]) // heads - values) // 2
+        q, k, v = (t.unflatten(1, (heads, -1)) for t in (x @ self.w[prefix + "qkv_weight"].T).split(
+            [heads * keys, heads * keys, heads * values], 1))
+        angle = torch.arange(len(x))[:, None, None] * 10000.0**(-torch.arange(0, keys, 2) / keys)
+        rotary = lambda t: torch.view_as_real(  # noqa: E731
+            torch.view_as_complex(t.unflatten(2, (-1, 2)).contiguous()) * torch.polar(
+                torch.ones_like(angle), angle)).flatten(2)
+        head = torch.arange(heads) % (heads // (1 + self.mixer["bidirectional"]))
+        decay = (1 - 2.0**(-5 - head.double())).expand(len(x), heads)[..., None]
+        return self.gated_heads(x, prefix, rotary(q), rotary(k), v, decay)
+
+    def gla(self, x, prefix):
+        heads, keys = self.mixer["num_heads"], len(self.w[prefix + "decay_bias"])
+        q, k, v = (t.unflatten(1, (heads, -1)) for t in (x @ self.w[prefix + "qkv_weight"].T).tensor_split(
+            [keys, 2 * keys], 1))
+        logits = x @ self.w[prefix + "decay_in_weight"].T @ self.w[prefix + "decay_out_weight"].T
+        a = (logits + self.w[prefix + "decay_bias"]).sigmoid()**(1 / self.mixer["temperature"])
+        return self.gated_heads(x, prefix, q, k, v, a.unflatten(1, (heads, -1)))
+
+    @staticmethod
+    def gated_states(a, v):
+        h, rows = 0, []
+        for t in range(len(a)):
+            h = a[t] * h + v[t]
+            rows.append(h)
+        return torch.stack(rows)
+
+    def min_gru(self, x, prefix):
+        z, c = self.linear(x, prefix + "gate").sigmoid(), self.linear(x, prefix + "candidate")
+        if self.mixer["candidate"] == "positive":
+            c = torch.where(c >= 0, c + 0.5, c.sigmoid())
+        h = self.turned(lambda d, z, c: self.gated_states(1 - z, z * c), z, c)
+        return self.linear(h, prefix + "output")
+
+    def rg_lru(self, x, prefix):
+        mixed = self.convolved(self.linear(x, prefix + "input"), self.w[prefix + "conv_weight"],
+                               self.w[prefix + "conv_bias"])
+        gates = {}
+        for name in "ai":
+            weight = torch.block_diag(*self.w[prefix + name + "_weight"])
+            gates[name] = (mixed @ weight.T + self.w[prefix + name + "_bias"]).sigmoid()
+        a = (-8 * gates["a"] * functional.softplus(self.w[prefix + "lambda"])).exp()
+
+        def run(_, a, v):
+            scale = (1 - a.square()).clamp_min(2.5e-7).sqrt()
+            return self.gated_states(a, torch.cat([torch.ones_like(scale[:1]), scale[1:]]) * v)
+
+        y = functional.gelu(self.linear(x, prefix + "gate"), approximate="tanh")
+        return self.linear(self.turned(run, a, gates["i"] * mixed) * y, prefix + "output")
+
     def mega(self, x, prefix):
         w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
         silu, settings, length = functional.silu, self.mixer, len(x)
@@ -315,7 +439,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer, s5, lru, mega, mamba)}
+        chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, rg_lru)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)

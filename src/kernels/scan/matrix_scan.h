@@ -33,7 +33,7 @@ struct MatrixScan {
   int64_t batch = 0, length = 0, heads = 0;
   int64_t keys = 0, values = 0;        // K and V
   int64_t decays = 1;                  // of a position and head: 1 or K
-  bool reversed = false;               // time runs from the end of each example to its start
+  int64_t reversed_heads = 0;          // the last heads, whose time runs from an example's end
   const T *q = nullptr, *k = nullptr;  // [batch, length, heads, K]
   const T* v = nullptr;                // [batch, length, heads, V]
   const W* log_decay = nullptr;        // [batch, length, heads, decays], at most 0
@@ -68,7 +68,7 @@ class MatrixScanRows {
         heads_(p.heads),
         first_(task / p.heads * p.length),
         head_(task % p.heads),
-        reversed_(p.reversed) {}
+        reversed_(head_ >= p.heads - p.reversed_heads) {}
 
   // The first number of row `time` of an array [batch, length, heads, width]; times from `length`
   // on are padding.

@@ -40,9 +40,9 @@ using MatrixScanTest = ImplementationTest;
 TEST_P(MatrixScanTest, AgreesWithDouble) {
   for (const MatrixShape& one : {MatrixShape{1, 1, 1, 1, 1},
                                  {2, 7, 3, 8, 5},
-                                 {1, 15, 1, 16, 33, false, false, true},
+                                 {1, 15, 1, 16, 33, false, false, 1},
                                  {2, 16, 2, 17, 16},
-                                 {3, 17, 2, 32, 1, false, false, true},
+                                 {3, 17, 2, 32, 1, false, false, 1},
                                  {2, 49, 1, 5, 64},
                                  {2, 100, 2, 40, 24}}) {
     for (const MatrixShape& shape : all_kinds(one)) {
@@ -92,7 +92,7 @@ TEST_P(MatrixScanTest, HasKnownValues) {
   EXPECT_FLOAT_EQ(one.o[1], 11 * (1.5f + 2 * 1));
   EXPECT_EQ(one.o[2], 0);
   one.shape.delta = false;
-  one.shape.reversed = true;
+  one.shape.reversed_heads = 1;
   one.run();
   EXPECT_FLOAT_EQ(one.o[1], 11 * 10);
   EXPECT_FLOAT_EQ(one.o[0], 7 * (5 + 3));
@@ -100,9 +100,9 @@ TEST_P(MatrixScanTest, HasKnownValues) {
 }
 
 TEST_P(MatrixScanTest, NeverReadsPadding) {
-  for (const bool reversed : {false, true}) {
+  for (const int64_t reversed_heads : {0, 1, 2}) {
     for (MatrixShape shape : all_kinds({3, 50, 2, 20, 7})) {
-      shape.reversed = reversed;
+      shape.reversed_heads = reversed_heads;
       MatrixCase<float> clean(shape, true), dirty = clean;
       dirty.spoil_padding();
       clean.run();
@@ -129,7 +129,7 @@ TEST_P(MatrixScanTest, GivesTheSameBitsAtAnyNumberOfThreads) {
 }
 
 TEST(MatrixScanRef, GradientIsTheSlope) {
-  for (const MatrixShape& shape : all_kinds({2, 6, 2, 3, 2, false, false, true})) {
+  for (const MatrixShape& shape : all_kinds({2, 6, 2, 3, 2, false, false, 1})) {
     MatrixCase<double> at(shape, true);
     at.run();
     const auto loss = [&](MatrixCase<double> moved) {

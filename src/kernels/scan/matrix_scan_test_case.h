@@ -15,7 +15,8 @@ namespace lra::kernels {
 
 struct MatrixShape {
   int64_t batch, length, heads, keys, values;
-  bool decays_of_rows = false, delta = false, reversed = false;
+  bool decays_of_rows = false, delta = false;
+  int64_t reversed_heads = 0;
 };
 
 // One problem with its gradients, in arrays of type T.
@@ -62,7 +63,7 @@ struct MatrixCase {
             .keys = shape.keys,
             .values = shape.values,
             .decays = decays(),
-            .reversed = shape.reversed,
+            .reversed_heads = shape.reversed_heads,
             .q = q.data(),
             .k = k.data(),
             .v = v.data(),

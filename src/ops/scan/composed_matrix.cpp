@@ -12,13 +12,20 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
+// t [B, L, H, E] with the last heads turned around along L.
+Tensor in_order_of_time(const Tensor& t, int64_t reversed_heads) {
+  if (reversed_heads == 0) return t;
+  const auto parts = t.split_with_sizes({t.size(2) - reversed_heads, reversed_heads}, 2);
+  return at::cat({parts[0], parts[1].flip(1)}, 2);
+}
+
 // [B, L, H, E] in the order of time, 0 at padding, as chunks [B, H, chunks, chunk, E].
-Tensor chunks_of(const Tensor& t, at::ScalarType type, int64_t chunk, bool reversed,
+Tensor chunks_of(const Tensor& t, at::ScalarType type, int64_t chunk, int64_t reversed_heads,
                  const MaybeTensor& mask) {
-  Tensor rows = without_padding(t.to(type).flatten(2), mask).view(t.sizes());
-  if (reversed) rows = rows.flip(1);
+  const Tensor valid = without_padding(t.to(type).flatten(2), mask).view(t.sizes());
   const int64_t behind = (chunk - t.size(1) % chunk) % chunk;
-  rows = at::constant_pad_nd(rows, {0, 0, 0, 0, 0, behind});
+  const Tensor rows =
+      at::constant_pad_nd(in_order_of_time(valid, reversed_heads), {0, 0, 0, 0, 0, behind});
   return rows.unflatten(1, {-1, chunk}).permute({0, 3, 1, 2, 4});
 }
 
@@ -39,12 +46,14 @@ Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, i
 }  // namespace
 
 Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                            const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
-                            const MaybeTensor& mask) {
+                            const Tensor& log_decay, const MaybeTensor& beta,
+                            int64_t reversed_heads, const MaybeTensor& mask) {
   check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask);
   const auto type = wide_type(q_in);
   const int64_t length = q_in.size(1), chunk = log_decay.size(3) == 1 ? 64 : 16;
-  const auto chunks = [&](const Tensor& t) { return chunks_of(t, type, chunk, reversed, mask); };
+  const auto chunks = [&](const Tensor& t) {
+    return chunks_of(t, type, chunk, reversed_heads, mask);
+  };
   const Tensor q = chunks(q_in), k = chunks(k_in), sums = chunks(log_decay).cumsum(-2);
   Tensor v = chunks(v_in), reads;
   const Tensor last = sums.narrow(-2, chunk - 1, 1), to_end = k * (last - sums).exp();
@@ -73,9 +82,20 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
     state = of_decay[n] * state + at::matmul(of_k[n], u);
   }
   if (outputs.empty()) return at::zeros_like(v_in);
-  Tensor o = at::cat(outputs, 2).narrow(2, 0, length).transpose(1, 2);
-  if (reversed) o = o.flip(1);
+  const Tensor o =
+      in_order_of_time(at::cat(outputs, 2).narrow(2, 0, length).transpose(1, 2), reversed_heads);
   return without_padding(o.flatten(2), mask).view(o.sizes()).to(q_in.scalar_type()).contiguous();
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> composed_matrix_scan_backward(
+    const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask) {
+  const auto o = [&](const auto& in) {
+    return composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
+                                mask);
+  };
+  const auto of = composed_backward_pass(o, {q, k, v, log_decay, tensor_or_empty(beta)}, grad);
+  return {of[0], of[1], of[2], of[3], beta ? of[4] : at::empty({0}, log_decay.options())};
 }
 
 }  // namespace lra::ops

@@ -14,16 +14,16 @@ using MaybeTensor = std::optional<Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 using MatrixScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const MaybeTensor&, bool, const MaybeTensor&);
+                                 const MaybeTensor&, int64_t, const MaybeTensor&);
 using MatrixScanBackward = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                const Tensor&, const MaybeTensor&, bool, const MaybeTensor&);
+                                const Tensor&, const MaybeTensor&, int64_t, const MaybeTensor&);
 
 // The checked arguments of torch.ops.lra.matrix_scan, contiguous, and the lengths in the mask.
 struct MatrixScanArguments {
   MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                      const Tensor& log_decay_in, const MaybeTensor& beta_in, bool reversed,
-                      const MaybeTensor& mask)
-      : reversed(reversed) {
+                      const Tensor& log_decay_in, const MaybeTensor& beta_in,
+                      int64_t reversed_heads, const MaybeTensor& mask)
+      : reversed_heads(reversed_heads) {
     check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
     q = q_in.contiguous();
     k = k_in.contiguous();
@@ -43,7 +43,7 @@ struct MatrixScanArguments {
             .keys = q.size(3),
             .values = v.size(3),
             .decays = log_decay.size(3),
-            .reversed = reversed,
+            .reversed_heads = reversed_heads,
             .q = const_data<T>(q),
             .k = const_data<T>(k),
             .v = const_data<T>(v),
@@ -53,13 +53,13 @@ struct MatrixScanArguments {
   }
 
   Tensor q, k, v, log_decay, beta, lengths;
-  bool reversed;
+  int64_t reversed_heads;
 };
 
 Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
-                               const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
-                               const MaybeTensor& mask) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed, mask);
+                               const Tensor& log_decay, const MaybeTensor& beta,
+                               int64_t reversed_heads, const MaybeTensor& mask) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask);
   const Tensor o = at::empty_like(in.v);
   with_float_type(q, "lra::matrix_scan", [&](auto zero) {
     using T = decltype(zero);
@@ -71,8 +71,8 @@ Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v
 // The gradient of beta is empty without one.
 Five matrix_scan_backward_cpu(const Tensor& grad_in, const Tensor& q, const Tensor& k,
                               const Tensor& v, const Tensor& log_decay, const MaybeTensor& beta,
-                              bool reversed, const MaybeTensor& mask) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed, mask);
+                              int64_t reversed_heads, const MaybeTensor& mask) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask);
   LRA_CHECK_EQ(grad_in.sizes(), in.v.sizes());
   const Tensor grad = grad_in.contiguous(), of_q = at::empty_like(in.q),
                of_k = at::empty_like(of_q), of_v = at::empty_like(in.v),
@@ -100,28 +100,30 @@ Tensor call_matrix_scan(const Arguments&... arguments) {
 
 struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const Tensor& log_decay, const MaybeTensor& beta, bool reversed,
+                        const Tensor& log_decay, const MaybeTensor& beta, int64_t reversed_heads,
                         const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->saved_data["reversed"] = reversed;
+    ctx->saved_data["reversed_heads"] = reversed_heads;
     ctx->save_for_backward({q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(mask)});
-    return call_matrix_scan(q, k, v, log_decay, beta, reversed, mask);
+    return call_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
-    const bool reversed = ctx->saved_data["reversed"].toBool();
+    const int64_t reversed_heads = ctx->saved_data["reversed_heads"].toInt();
     if (at::GradMode::is_enabled()) {
       const auto o = [&](const auto& in) {
-        return variable_list{composed_matrix_scan(
-            in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed, optional_tensor(in[5]))};
+        return variable_list{composed_matrix_scan(in[0], in[1], in[2], in[3],
+                                                  optional_tensor(in[4]), reversed_heads,
+                                                  optional_tensor(in[5]))};
       };
       variable_list found = composed_gradients("lra::matrix_scan", o, s, grads, 6);
-      found.insert(found.begin() + 5, Tensor());  // of `reversed`
+      found.insert(found.begin() + 5, Tensor());  // of `reversed_heads`
       return found;
     }
     static const auto op = find_op<MatrixScanBackward>("lra::matrix_scan_backward");
-    auto [of_q, of_k, of_v, of_log_decay, of_beta] = op.call(
-        grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed, optional_tensor(s[5]));
+    auto [of_q, of_k, of_v, of_log_decay, of_beta] =
+        op.call(grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
+                optional_tensor(s[5]));
     return {of_q,     of_k,    of_v, of_log_decay, s[4].defined() ? of_beta : Tensor(),
             Tensor(), Tensor()};
   }
@@ -147,17 +149,23 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
 
 Tensor matrix_scan(const MatrixScanInput& in) {
   return call_matrix_scan(in.q_BLHK, in.k_BLHK, in.v_BLHV, in.log_decay_BLHK,
-                          optional_tensor(in.beta_BLH), in.reversed, optional_tensor(in.mask_BL));
+                          optional_tensor(in.beta_BLH), in.reversed_heads,
+                          optional_tensor(in.mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
-      "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, bool "
-      "reversed=False, Tensor? mask=None) -> Tensor",
+      "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, int "
+      "reversed_heads=0, Tensor? mask=None) -> Tensor",
       composed_matrix_scan);
   m.def(
       "matrix_scan_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? "
-      "beta, bool reversed, Tensor? mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+      "beta, int reversed_heads, Tensor? mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+}
+
+// Not a part of m.def(): tracing would look into it, and it differentiates.
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("matrix_scan_backward", composed_matrix_scan_backward);
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
@@ -168,11 +176,8 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("matrix_scan",
          [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-            const MaybeTensor& beta, bool reversed, const MaybeTensor& mask) {
-           // Only the CPU has kernels.
-           return q.is_cpu() || q.is_meta()
-                      ? MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed, mask)
-                      : composed_matrix_scan(q, k, v, log_decay, beta, reversed, mask);
+            const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask) {
+           return MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed_heads, mask);
          });
 }
 

@@ -12,14 +12,14 @@ namespace lra::ops {
 // undefined.
 struct MatrixScanInput {
   at::Tensor q_BLHK, k_BLHK, v_BLHV, log_decay_BLHK, beta_BLH = {};
-  bool reversed = false;
+  int64_t reversed_heads = 0;
   at::Tensor mask_BL = {};
 };
 
 // o [B, L, H, V] with o_t = S_t^T q_t, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t u_t^T, where u_t
 // is v_t, or with beta beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T k_t)
-// (kernels/scan/matrix_scan.h); `reversed` runs from the end of each example. Where the mask is 0,
-// nothing is read, and o and gradients are 0.
+// (kernels/scan/matrix_scan.h). The last `reversed_heads` heads run from the end of each example.
+// Where the mask is 0, nothing is read, and o and gradients are 0.
 //
 // Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
 // bits at any number of threads. On devices other than the CPU it is the composed version.
@@ -32,7 +32,15 @@ at::Tensor matrix_scan(const MatrixScanInput& in);
 // gradient, and K times as many for chunks with decays of rows.
 at::Tensor composed_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
-                                bool reversed, const std::optional<at::Tensor>& mask);
+                                int64_t reversed_heads, const std::optional<at::Tensor>& mask);
+
+// The gradients of q, k, v, log_decay and beta, empty without one, for that of o, by the composed
+// version.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+composed_matrix_scan_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
+                              const at::Tensor& v, const at::Tensor& log_decay,
+                              const std::optional<at::Tensor>& beta, int64_t reversed_heads,
+                              const std::optional<at::Tensor>& mask);
 
 // CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
 void check_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

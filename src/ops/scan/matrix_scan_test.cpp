@@ -11,20 +11,31 @@ namespace {
 using at::Tensor;
 
 struct Kind {
-  bool decays_of_rows, delta, reversed;
+  bool decays_of_rows, delta;
+  int64_t reversed_heads;
 };
 constexpr Kind kKinds[] = {
-    {false, false, false}, {false, true, true}, {true, false, true}, {true, true, false}};
+    {false, false, false}, {false, true, true}, {true, false, true}, {true, true, 1}};
+
+// The last heads turned around along L.
+Tensor in_time(const Tensor& t, int64_t reversed_heads) {
+  const int64_t rest = t.size(2) - reversed_heads;
+  return at::cat({t.narrow(2, 0, rest), t.narrow(2, rest, reversed_heads).flip(1)}, 2);
+}
 
 // The states by the definition, one position after another; in is q, k, v, log decay, beta.
-Tensor states_one_by_one(const std::vector<Tensor>& in, const Kind& kind, const Tensor& mask) {
+Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, const Tensor& mask) {
+  std::vector<Tensor> in;
+  for (const Tensor& t : inputs) in.push_back(in_time(t, kind.reversed_heads));
   const int64_t length = in[0].size(1);
-  const Tensor valid = mask.defined() ? mask.to(at::kDouble).view({-1, length, 1, 1, 1})
-                                      : at::ones({1, length, 1, 1, 1}, at::kDouble);
+  const Tensor valid = in_time((mask.defined() ? mask : at::ones({1, length}))
+                                   .to(at::kDouble)
+                                   .view({-1, length, 1, 1, 1})
+                                   .expand({-1, length, in[0].size(2), 1, 1}),
+                               kind.reversed_heads);
   Tensor state = at::zeros({1}, at::kDouble);
-  std::vector<Tensor> rows(static_cast<size_t>(length));
-  for (int64_t time = 0; time < length; ++time) {
-    const int64_t t = kind.reversed ? length - 1 - time : time;
+  std::vector<Tensor> rows;
+  for (int64_t t = 0; t < length; ++t) {
     const Tensor q = in[0].select(1, t).unsqueeze(3), k = in[1].select(1, t).unsqueeze(3);
     const Tensor decayed = in[3].select(1, t).unsqueeze(3).exp() * state;
     Tensor u = in[2].select(1, t).unsqueeze(2);
@@ -32,15 +43,15 @@ Tensor states_one_by_one(const std::vector<Tensor>& in, const Kind& kind, const 
       u = in[4].select(1, t).unsqueeze(2).unsqueeze(3) * (u - (decayed * k).sum(2, true));
     }
     state = (decayed + k * u) * valid.select(1, t);
-    rows[static_cast<size_t>(t)] = (state * q).sum(2);
+    rows.push_back((state * q).sum(2));
   }
-  return at::stack(rows, 1);
+  return in_time(at::stack(rows, 1), kind.reversed_heads);
 }
 
 TensorFunction scan_of(const Kind& kind, const Tensor& mask) {
   return [=](const std::vector<Tensor>& in) {
     return matrix_scan(
-        {in[0], in[1], in[2], in[3], kind.delta ? in[4] : Tensor(), kind.reversed, mask});
+        {in[0], in[1], in[2], in[3], kind.delta ? in[4] : Tensor(), kind.reversed_heads, mask});
   };
 }
 
@@ -81,8 +92,8 @@ TEST(MatrixScan, IsItsComposedVersion) {
       const Tensor mask = length == 70 ? first_ones(length) : Tensor();
       const TensorFunction composed = [&](const auto& x) {
         return composed_matrix_scan(x[0], x[1], x[2], x[3],
-                                    kind.delta ? std::optional(x[4]) : std::nullopt, kind.reversed,
-                                    optional_tensor(mask));
+                                    kind.delta ? std::optional(x[4]) : std::nullopt,
+                                    kind.reversed_heads, optional_tensor(mask));
       };
       if (length == 0) {
         EXPECT_EQ(composed(in).sizes(), scan_of(kind, mask)(in).sizes());
@@ -90,16 +101,24 @@ TEST(MatrixScan, IsItsComposedVersion) {
       }
       expect_agrees(composed, at::kDouble, scan_of(kind, mask), in,
                     {.value = 1e-12, .gradient = 1e-11});
+      const auto got = differentiate(composed, in, at::kDouble);
+      const auto [of_q, of_k, of_v, of_log_decay, of_beta] =
+          composed_matrix_scan_backward(loss_weights(got.value), in[0], in[1], in[2], in[3],
+                                        kind.delta ? std::optional(in[4]) : std::nullopt,
+                                        kind.reversed_heads, optional_tensor(mask));
+      EXPECT_TRUE(at::equal(of_q, got.gradients[0]));
+      EXPECT_TRUE(at::equal(of_log_decay, got.gradients[3]));
+      EXPECT_EQ(of_beta.numel(), kind.delta ? in[4].numel() : 0);
     }
   }
 }
 
 TEST(MatrixScan, RefusesOtherShapesAndTypes) {
-  const auto in = matrix_inputs(8, {true, true, false});
+  const auto in = matrix_inputs(8, {true, true, 1});
   const auto refuses = [&](size_t n, const Tensor& other) {
     auto changed = in;
     changed[n] = other;
-    EXPECT_THROW(scan_of({true, true, false}, {})(changed), CheckFailure) << n;
+    EXPECT_THROW(scan_of({true, true, 1}, {})(changed), CheckFailure) << n;
   };
   refuses(1, in[1].narrow(3, 0, 4));
   refuses(2, in[2].narrow(1, 0, 4));
@@ -107,13 +126,13 @@ TEST(MatrixScan, RefusesOtherShapesAndTypes) {
   refuses(3, in[3].narrow(3, 0, 2));
   refuses(3, in[3].to(at::kFloat));
   refuses(4, in[4].unsqueeze(3));
-  EXPECT_THROW(scan_of({true, true, false}, at::ones({3, 7}, at::kByte))(in), CheckFailure);
+  EXPECT_THROW(scan_of({true, true, 1}, at::ones({3, 7}, at::kByte))(in), CheckFailure);
 }
 
 TEST(MatrixScan, GivesTheSameBitsAtAnyNumberOfThreads) {
   expect_same_bits_at_any_number_of_threads([] {
-    const auto d = differentiate(scan_of({true, true, false}, {}),
-                                 matrix_inputs(150, {true, true, false}), at::kFloat);
+    const auto d = differentiate(scan_of({true, true, 1}, {}), matrix_inputs(150, {true, true, 1}),
+                                 at::kFloat);
     std::vector<Tensor> all = d.gradients;
     all.push_back(d.value);
     return all;

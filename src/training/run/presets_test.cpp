@@ -52,6 +52,10 @@ int64_t long_conv_parameters(const RunConfig& run, const Sizes& s) {
   return s.D * (width > 0 ? std::min(width, all) : all) + s.D + 2 * s.D * s.D + 2 * s.D;
 }
 
+int64_t directions(const RunConfig& run) {
+  return std::get<bool>(run.mixer_settings.find("bidirectional")->value) ? 2 : 1;
+}
+
 // S4D: steps and skip, poles, an output matrix for each direction, and a gated linear unit.
 int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
   const auto is_set = [&](const char* setting) {
@@ -90,6 +94,30 @@ int64_t mamba_parameters(const RunConfig& run, const Sizes& s) {
   return 3 * s.D * inner + (is_set("bidirectional") ? 2 : 1) * inner * of_channel;
 }
 
+// Mamba-2: with groups for each direction (arXiv:2405.21060, and the authors' code).
+int64_t mamba2_parameters(const RunConfig& run, const Sizes& s) {
+  const int64_t inner = integer(run, "expand") * s.D,
+                heads =
+                    inner / (integer(run, "head_channels") > 0 ? integer(run, "head_channels") : inner / 4);
+  const int64_t shared = 2 * directions(run) * integer(run, "states");
+  return s.D * (2 * inner + shared + heads) + (inner + shared) * (integer(run, "conv_width") + 1) +
+         3 * heads + inner + inner * s.D;
+}
+
+// Recurrences of heads, with the defaults of their widths.
+int64_t recurrent_heads_parameters(const RunConfig& run, const Sizes& s) {
+  EXPECT_EQ(integer(run, "key_dim") + integer(run, "value_dim"), 0);
+  const int64_t heads = integer(run, "num_heads");
+  if (run.model == "retnet") return 8 * s.D * s.D + 2 * s.D / heads;
+  if (run.model == "gla") {
+    const int64_t rank = integer(run, "rank");
+    return 4 * s.D * s.D + rank * (s.D + s.D / 2) + s.D / 2 + s.D / heads;
+  }
+  const int64_t keys = 3 * s.D / (4 * heads), values = 2 * keys;
+  return 2 * s.D * heads * keys + 3 * s.D * heads * values + 2 * s.D * heads +
+         integer(run, "conv_width") * heads * (2 * keys + values) + 2 * heads + values;
+}
+
 // Number of parameters by the definitions. Four projections, D -> Q for queries, keys and values
 // and Q -> D back, are common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
@@ -108,6 +136,20 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
     return average + (s.D + 1) * (v + base) + (v + 1) * s.D + 4 * z + 2 * window - 1;
   }
   if (model == "mamba") return mamba_parameters(run, s);
+  if (model == "mamba2") return mamba2_parameters(run, s);
+  if (model == "gated_deltanet" || model == "retnet" || model == "gla") {
+    return recurrent_heads_parameters(run, s);
+  }
+  if (model == "min_gru") {
+    const int64_t inner = integer(run, "expand") * s.D;
+    return 2 * (s.D * inner + inner) + inner * s.D + s.D;
+  }
+  if (model == "rg_lru") {
+    EXPECT_EQ(integer(run, "inner_dim"), 0);
+    const int64_t convolution = (integer(run, "conv_width") + 1) * s.D;
+    return 3 * (s.D * s.D + s.D) + convolution + 2 * (s.D * s.D / integer(run, "blocks") + s.D) +
+           s.D;
+  }
   // Queries and keys are one.
   if (model == "reformer") return attention - s.D * s.Q;
   // Global tokens have queries, keys and values of their own.

@@ -247,7 +247,8 @@ TEST(RunConfig, RefusesAClassifierThatReadsOneToken) {
     EXPECT_EQ(error_with(model, {"mixer.causal=true", "model.pooling=mean"}), "");
   }
   EXPECT_EQ(error_with("sparse_transformer", {"mixer.causal=true", "mixer.global_first=true"}), "");
-  for (const char* model : {"s4d", "s5", "lru", "long_conv", "mamba"}) {
+  for (const char* model : {"s4d", "s5", "lru", "long_conv", "mamba", "mamba2", "gated_deltanet",
+                            "min_gru", "retnet", "gla", "rg_lru"}) {
     EXPECT_THAT(error_with(model, {"mixer.bidirectional=false", "model.pooling=first"}),
                 HasSubstr("mixer.bidirectional"));
     EXPECT_EQ(error_with(model, {"mixer.bidirectional=false", "model.pooling=mean"}), "");

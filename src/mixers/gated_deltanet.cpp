@@ -1,0 +1,131 @@
+// Gated DeltaNet (Yang et al. 2024, arXiv:2412.06464, section 3): heads whose state is a memory of
+// keys and values that decays and is corrected, the gated delta rule of ops/scan/matrix_scan.h,
+//
+//   q, k = l2norm(SiLU(conv(W u))),  v = SiLU(conv(W_v u)),  beta = sigmoid(W_b u),
+//   S~ = exp(-exp(a_log) softplus(W_a u + dt_bias)) S,   S = S~ + beta k (v - S~^T k)^T,
+//   result = W_out (norm(S^T q / sqrt(K)) SiLU(W_g u)),
+//
+// K = key_dim and V = value_dim for each head, with a depthwise convolution of the last
+// `conv_width` tokens and a root mean square norm over each head. Initially exp(a_log) is uniform
+// in (0, a_max], and the steps softplus(dt_bias) are log-uniform in [dt_min, dt_max].
+//
+// `decay = false` and `gate = false` make it DeltaNet (Yang et al. 2024, arXiv:2406.06484).
+// `negative_eigenvalues` doubles beta, so that a write can turn its direction around (Grazzi et al.
+// 2024, arXiv:2411.12537). `bidirectional` lets the second half of the heads run from the end, with
+// a convolution that looks at later tokens (recurrent_heads.h). Differences from the authors' code:
+// docs/deviations.md.
+#include "mixers/all.h"
+#include "mixers/recurrent_heads.h"
+#include "ops/linear.h"
+#include "ops/precision.h"
+#include "ops/scan/matrix_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// Rows of length 1; of zeros, zeros.
+Tensor unit_rows(const Tensor& x) {
+  const Tensor wide = x.to(ops::wide_type(x));
+  return (wide * (wide.square().sum(-1, true) + 1e-6).rsqrt()).to(x.scalar_type());
+}
+
+class GatedDeltaNet : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t num_heads = 4, key_dim = 0, value_dim = 0, conv_width = 4;
+    bool decay = true, gate = true, negative_eigenvalues = false, bidirectional = true;
+    double a_max = 16, dt_min = 1e-3, dt_max = 0.1;
+    void fields(auto& f) {
+      f("num_heads", num_heads, "heads, each with a state of its own", between(1, 4096));
+      f("key_dim", key_dim, "width of a key; 0: three quarters of the model's width for all heads",
+        between(0, 65536));
+      f("value_dim", value_dim, "width of a value; 0: two keys", between(0, 65536));
+      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
+      f("decay", decay, "the memory decays; without, it is DeltaNet");
+      f("gate", gate, "a gate at the output");
+      f("negative_eigenvalues", negative_eigenvalues, "writes between 0 and 2 instead of 1");
+      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
+      f("a_max", a_max, "largest initial rate of decay", between(1e-6, 1e6));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
+    }
+  };
+
+  GatedDeltaNet(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
+    const int64_t dim = shape.model_dim, heads = config.num_heads;
+    check_halves("mixer.num_heads", heads, config.bidirectional);
+    if (config.key_dim == 0) config_.key_dim = std::max<int64_t>(1, 3 * dim / (4 * heads));
+    if (config.value_dim == 0) config_.value_dim = 2 * config_.key_dim;
+    const int64_t values = heads * config_.value_dim, mixed = 2 * heads * config_.key_dim + values;
+    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
+      return register_parameter(name, init.of(name).xavier(rows, columns));
+    };
+    qkv_ = xavier("qkv_weight", mixed, dim);
+    conv_ = register_parameter(
+        "conv_weight",
+        init.of("conv_weight")
+            .normal({mixed, config.conv_width}, 1 / std::sqrt(double(config.conv_width))));
+    beta_ = xavier("beta_weight", heads, dim);
+    if (config.decay) {
+      decay_ = xavier("decay_weight", heads, dim);
+      dt_bias_ = register_in_group(
+          "ssm", "dt_bias", step_bias(init.of("dt_bias"), heads, config.dt_min, config.dt_max));
+      a_log_ = register_in_group("ssm", "a_log",
+                                 uniform_rate_logs(init.of("a_log"), heads, 0, config.a_max));
+    }
+    if (config.gate) gate_ = xavier("gate_weight", values, dim);
+    norm_ = register_parameter("norm_weight", init.ones({config_.value_dim}));
+    out_ = xavier("out_weight", dim, values);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const int64_t heads = config_.num_heads, keys = heads * config_.key_dim,
+                  values = heads * config_.value_dim;
+    const std::vector<int64_t> widths = {keys, keys, values};
+    const auto mixed = silu_of(short_convolution(ops::linear(u_BLD, qkv_), context.mask_BL, conv_,
+                                                 {}, widths, config_.bidirectional))
+                           .split_with_sizes(widths, 2);
+    const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
+    const auto type = ops::wide_type(u_BLD);
+    const Tensor beta = sigmoid_of(ops::linear(u_BLD, beta_).to(type));
+    const Tensor log_decay =
+        config_.decay ? decaying_steps(ops::linear(u_BLD, decay_), dt_bias_, a_log_).log_decay_BLH1
+                      : at::zeros_like(beta).unsqueeze(3);
+    const Tensor o = ops::matrix_scan(
+        {.q_BLHK = unit_rows(of_heads(mixed[0])) / std::sqrt(double(config_.key_dim)),
+         .k_BLHK = unit_rows(of_heads(mixed[1])),
+         .v_BLHV = of_heads(mixed[2]),
+         .log_decay_BLHK = log_decay,
+         .beta_BLH = config_.negative_eigenvalues ? 2 * beta : beta,
+         .reversed_heads = config_.bidirectional ? heads / 2 : 0,
+         .mask_BL = context.mask_BL});
+    Tensor y = norm_of_rows(o, norm_).flatten(2);
+    if (config_.gate) y = gated(y, ops::linear(u_BLD, gate_));
+    return ops::linear(y, out_);
+  }
+
+ private:
+  Config config_;
+  Tensor qkv_, conv_;         // [H (2 K + V), D], [H (2 K + V), conv_width]
+  Tensor beta_, decay_;       // [H, D]
+  Tensor dt_bias_, a_log_;    // [H]
+  Tensor gate_, norm_, out_;  // [H V, D], [V], [D, H V]
+};
+
+constexpr GroupSpec kGatedDeltaNetGroups[] = {
+    {.name = "ssm", .what = "rates and steps of the decay, without weight decay"}};
+
+}  // namespace
+
+constinit const LayerSpec kGatedDeltaNet =
+    layer_spec<GatedDeltaNet>({.name = "gated_deltanet",
+                               .title = "Gated DeltaNet",
+                               .paper = "Yang et al. 2024, arXiv:2412.06464",
+                               .family = "delta rule",
+                               .cost = "L K",
+                               .groups = kGatedDeltaNetGroups});
+
+}  // namespace lra::mixers

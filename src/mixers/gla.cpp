@@ -1,0 +1,97 @@
+// Gated linear attention (Yang et al. 2023, arXiv:2312.06635, section 4): linear attention whose
+// state forgets by gates of its own for each key channel,
+//
+//   a = sigmoid(W_2 W_1 u + b)^(1 / temperature) in (0, 1)^K,   S_t = diag(a) S_{t-1} + k v^T,
+//   result = W_out (norm(S^T q / sqrt(K)) SiLU(W_g u)),
+//
+// with W_1 of `rank` rows and a root mean square norm over each head, by the scan of
+// ops/scan/matrix_scan.h. Keys are half as wide as the model, values as wide. `decay_bias` is the
+// initial b: with 0, a state forgets half in 16 tokens. `bidirectional` lets the second half of the
+// heads run from the end (recurrent_heads.h). Differences from the authors' code:
+// docs/deviations.md.
+#include "mixers/all.h"
+#include "mixers/recurrent_heads.h"
+#include "ops/linear.h"
+#include "ops/precision.h"
+#include "ops/scan/matrix_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+class Gla : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t num_heads = 4, key_dim = 0, value_dim = 0, rank = 16;
+    double temperature = 16, decay_bias = 0;
+    bool bidirectional = true;
+    void fields(auto& f) {
+      f("num_heads", num_heads, "heads, each with a state of its own", between(1, 4096));
+      f("key_dim", key_dim, "width of a key; 0: half of the model's width for all heads",
+        between(0, 65536));
+      f("value_dim", value_dim, "width of a value; 0: the model's width for all heads",
+        between(0, 65536));
+      f("rank", rank, "rank of the projection to decays", between(1, 65536));
+      f("temperature", temperature, "the root of the sigmoid that decays are", between(1e-3, 1e6));
+      f("decay_bias", decay_bias, "initial bias of the decays; positive: a longer memory",
+        between(-30, 30));
+      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
+    }
+  };
+
+  Gla(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
+    const int64_t dim = shape.model_dim, heads = config.num_heads;
+    check_halves("mixer.num_heads", heads, config.bidirectional);
+    const auto or_default = [](int64_t& width, int64_t otherwise) {
+      if (width == 0) width = std::max<int64_t>(1, otherwise);
+    };
+    or_default(config_.key_dim, dim / (2 * heads));
+    or_default(config_.value_dim, dim / heads);
+    const int64_t keys = heads * config_.key_dim, values = heads * config_.value_dim;
+    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
+      return register_parameter(name, init.of(name).xavier(rows, columns));
+    };
+    qkv_ = xavier("qkv_weight", 2 * keys + values, dim);
+    decay_in_ = xavier("decay_in_weight", config.rank, dim);
+    decay_out_ = xavier("decay_out_weight", keys, config.rank);
+    decay_bias_ = register_parameter("decay_bias", init.ones({keys}) * config.decay_bias);
+    gate_ = xavier("gate_weight", values, dim);
+    norm_ = register_parameter("norm_weight", init.ones({config_.value_dim}));
+    out_ = xavier("out_weight", dim, values);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const int64_t heads = config_.num_heads, keys = heads * config_.key_dim;
+    const auto qkv =
+        ops::linear(u_BLD, qkv_).split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
+    const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
+    const Tensor decay = ops::linear(ops::linear(u_BLD, decay_in_), decay_out_, decay_bias_);
+    const Tensor log_decay = softplus_of(-decay) / -config_.temperature;
+    const Tensor o =
+        ops::matrix_scan({.q_BLHK = of_heads(qkv[0]) / std::sqrt(double(config_.key_dim)),
+                          .k_BLHK = of_heads(qkv[1]),
+                          .v_BLHV = of_heads(qkv[2]),
+                          .log_decay_BLHK = of_heads(log_decay.to(ops::wide_type(u_BLD))),
+                          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
+                          .mask_BL = context.mask_BL});
+    return ops::linear(gated(norm_of_rows(o, norm_).flatten(2), ops::linear(u_BLD, gate_)), out_);
+  }
+
+ private:
+  Config config_;
+  Tensor qkv_;                                // [H (2 K + V), D]
+  Tensor decay_in_, decay_out_, decay_bias_;  // [rank, D], [H K, rank], [H K]
+  Tensor gate_, norm_, out_;                  // [H V, D], [V], [D, H V]
+};
+
+}  // namespace
+
+constinit const LayerSpec kGla = layer_spec<Gla>({.name = "gla",
+                                                  .title = "GLA",
+                                                  .paper = "Yang et al. 2023, arXiv:2312.06635",
+                                                  .family = "linear attention",
+                                                  .cost = "L K"});
+
+}  // namespace lra::mixers

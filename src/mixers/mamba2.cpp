@@ -1,0 +1,137 @@
+// Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 7): a gated block around a state space whose
+// heads of P = head_channels channels (in the paper 64) each have one decay, and states [N, P].
+// With E = expand D inner channels, H = E / P heads and groups that share B and C, one for each
+// direction,
+//
+//   [z, x, b, c, dt] = W_in u,   (x, b, c) = SiLU(conv(x, b, c) + bias),   dt = softplus(dt +
+//   bias), S_t = exp(-exp(a_log) dt) S_{t-1} + dt b x^T,   y = S_t^T c + skip x, result = W_out
+//   norm(y SiLU(z)),
+//
+// with a depthwise convolution of the last `conv_width` tokens, the root mean square norm over each
+// group's channels, after the gate, and the scan of ops/scan/matrix_scan.h. Initially exp(a_log) is
+// uniform in [a_min, a_max], and steps are log-uniform in [dt_min, dt_max].
+//
+// `bidirectional` lets the second half of the heads run from the end, with a convolution that looks
+// at later tokens, and b and c of their own (recurrent_heads.h). Differences from the authors'
+// code: docs/deviations.md.
+#include "mixers/all.h"
+#include "mixers/recurrent_heads.h"
+#include "ops/linear.h"
+#include "ops/precision.h"
+#include "ops/scan/matrix_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+class Mamba2 : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t states = 128, head_channels = 0, expand = 2, conv_width = 4;
+    bool bidirectional = true;
+    double a_min = 1, a_max = 16, dt_min = 1e-3, dt_max = 0.1;
+    void fields(auto& f) {
+      f("states", states, "states of each channel", between(1, 1024));
+      f("head_channels", head_channels, "inner channels that share a decay; 0: a quarter of them",
+        between(0, 65536));
+      f("expand", expand, "inner channels per channel of the model", between(1, 64));
+      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
+      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
+      f("a_min", a_min, "smallest initial rate of decay", between(0, 1e6));
+      f("a_max", a_max, "largest initial rate of decay", between(1e-6, 1e6));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
+    }
+  };
+
+  Mamba2(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config),
+        inner_(config.expand * shape.model_dim),
+        head_dim_(config.head_channels > 0 ? config.head_channels
+                                           : std::max<int64_t>(1, inner_ / 4)),
+        heads_(inner_ / head_dim_),
+        groups_(config.bidirectional ? 2 : 1) {
+    check();
+    const int64_t dim = shape.model_dim, mixed = inner_ + 2 * groups_ * config.states;
+    const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
+      return register_parameter(
+          name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
+    };
+    in_ = normal("in_weight", {inner_ + mixed + heads_, dim}, dim);
+    conv_ = normal("conv_weight", {mixed, config.conv_width}, config.conv_width);
+    conv_bias_ = register_parameter("conv_bias", init.zeros({mixed}));
+    dt_bias_ = register_in_group(
+        "ssm", "dt_bias", step_bias(init.of("dt_bias"), heads_, config.dt_min, config.dt_max));
+    a_log_ = register_in_group(
+        "ssm", "a_log", uniform_rate_logs(init.of("a_log"), heads_, config.a_min, config.a_max));
+    skip_ = register_in_group("ssm", "skip", init.ones({heads_}));
+    norm_ = register_parameter("norm_weight", init.ones({inner_}));
+    out_ = normal("out_weight", {dim, inner_}, inner_);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const int64_t of_states = groups_ * config_.states;
+    const auto parts =
+        ops::linear(u_BLD, in_).split_with_sizes({inner_, inner_ + 2 * of_states, heads_}, 2);
+    const std::vector<int64_t> widths = {inner_, of_states, of_states};
+    const auto mixed = silu_of(short_convolution(parts[1], context.mask_BL, conv_, conv_bias_,
+                                                 widths, config_.bidirectional))
+                           .split_with_sizes(widths, 2);
+    const Tensor x = mixed[0].unflatten(2, {heads_, head_dim_});
+    const Steps steps = decaying_steps(parts[2], dt_bias_, a_log_);
+    const Tensor y =
+        ops::matrix_scan({.q_BLHK = of_heads(mixed[2]),
+                          .k_BLHK = of_heads(mixed[1]),
+                          .v_BLHV = x * steps.step_BLH.unsqueeze(3).to(x.scalar_type()),
+                          .log_decay_BLHK = steps.log_decay_BLH1,
+                          .reversed_heads = config_.bidirectional ? heads_ / 2 : 0,
+                          .mask_BL = context.mask_BL});
+    const Tensor all = y + x * ops::beside(skip_, x).unsqueeze(1);
+    const Tensor rows = gated(all.flatten(2), parts[0]).unflatten(2, {groups_, -1});
+    return ops::linear(norm_of_rows(rows, norm_.view({groups_, -1})).flatten(2), out_);
+  }
+
+ private:
+  void check() const {
+    if (inner_ % head_dim_ != 0) {
+      throw Error({.where = "mixer.head_channels",
+                   .what = std::to_string(head_dim_) + " does not divide " +
+                           std::to_string(inner_) + " channels",
+                   .expected = "a divisor of mixer.expand times the width of the model"});
+    }
+    check_halves("mixer.head_channels", heads_, config_.bidirectional);
+    if (config_.a_min > config_.a_max) {
+      throw Error(
+          {.where = "mixer.a_min", .what = "is above mixer.a_max", .expected = "at most it"});
+    }
+  }
+  // b or c [B, L, groups N] for each head.
+  Tensor of_heads(const Tensor& t) const {
+    return t.unflatten(2, {groups_, 1, config_.states})
+        .expand({-1, -1, -1, heads_ / groups_, -1})
+        .flatten(2, 3);
+  }
+
+  Config config_;
+  int64_t inner_, head_dim_, heads_, groups_;  // E, P, H; directions
+  Tensor in_, out_;                            // [2 E + 2 groups N + H, D], [D, E]
+  Tensor conv_, conv_bias_;                    // [E + 2 groups N, conv_width], [E + 2 groups N]
+  Tensor dt_bias_, a_log_, skip_;              // [H]
+  Tensor norm_;                                // [E]
+};
+
+constexpr GroupSpec kMamba2Groups[] = {
+    {.name = "ssm", .what = "rates, steps and skips of the state spaces, without weight decay"}};
+
+}  // namespace
+
+constinit const LayerSpec kMamba2 =
+    layer_spec<Mamba2>({.name = "mamba2",
+                        .title = "Mamba-2",
+                        .paper = "Dao and Gu 2024, arXiv:2405.21060",
+                        .family = "state space",
+                        .cost = "L N",
+                        .groups = kMamba2Groups});
+
+}  // namespace lra::mixers

@@ -1,0 +1,77 @@
+// minGRU (Feng et al. 2024, arXiv:2410.01201, section 3.1): a gated recurrent unit whose gates do
+// not see its state,
+//
+//   z = sigmoid(W_z u + b_z),  c = g(W_h u + b_h),  h_t = (1 - z_t) h_{t-1} + z_t c_t,
+//   result = W_out h + b_out,
+//
+// E = expand D channels, g(x) = x + 1/2 for x >= 0, else sigmoid(x) (appendix B), or with
+// candidate = "linear" x, as in the plain form. The authors compute the recurrence in logarithms,
+// which g makes possible and in which float32 loses three digits over 16,384 positions; here it is
+// the recurrence itself (ops/scan/gated_scan.h). `gate_bias` is the initial b_z: with 0, a state
+// forgets half at each token. `bidirectional` lets the second half of the channels run from the end
+// (recurrent_heads.h). Differences from the authors' code: docs/deviations.md.
+#include "layers/linear.h"
+#include "mixers/all.h"
+#include "mixers/recurrent_heads.h"
+#include "ops/precision.h"
+#include "ops/scan/gated_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+class MinGru : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t expand = 1;
+    std::string candidate = "positive";
+    double gate_bias = 0;
+    bool bidirectional = true;
+    void fields(auto& f) {
+      f("expand", expand, "inner channels per channel of the model", between(1, 64));
+      f("candidate", candidate,
+        "what enters the state: a positive function of the input, or linear",
+        one_of({"positive", "linear"}));
+      f("gate_bias", gate_bias, "initial bias of the gate; negative: a longer memory",
+        between(-30, 30));
+      f("bidirectional", bidirectional, "half of the channels run from the end of the sequence");
+    }
+  };
+
+  MinGru(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), inner_(config.expand * shape.model_dim) {
+    check_halves("mixer.expand", inner_, config.bidirectional);
+    gate_ = add<layers::Linear>("gate", init, inner_, shape.model_dim);
+    {
+      const at::NoGradGuard no_grad;
+      gate_->bias.fill_(config.gate_bias);
+    }
+    candidate_ = add<layers::Linear>("candidate", init, inner_, shape.model_dim);
+    output_ = add<layers::Linear>("output", init, shape.model_dim, inner_);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const Tensor gate = gate_->forward(u_BLD), x = candidate_->forward(u_BLD);
+    const Tensor c = config_.candidate == "linear" ? x : at::where(x.ge(0), x + 0.5, sigmoid_of(x));
+    const Tensor h = ops::gated_scan(sigmoid_of(-gate.to(ops::wide_type(gate))), ops::gate(c, gate),
+                                     config_.bidirectional ? inner_ / 2 : 0, context.mask_BL);
+    return output_->forward(h);
+  }
+
+ private:
+  Config config_;
+  int64_t inner_;  // E
+  std::shared_ptr<layers::Linear> gate_, candidate_, output_;
+};
+
+}  // namespace
+
+constinit const LayerSpec kMinGru =
+    layer_spec<MinGru>({.name = "min_gru",
+                        .title = "minGRU",
+                        .paper = "Feng et al. 2024, arXiv:2410.01201",
+                        .family = "linear recurrence",
+                        .cost = "L"});
+
+}  // namespace lra::mixers

@@ -1,0 +1,133 @@
+// RG-LRU, the real-gated linear recurrent unit, in the block of Griffin (De et al. 2024,
+// arXiv:2402.19427, sections 2.3 and 2.4):
+//
+//   y = GELU(W_y u + b_y),  x = conv(W_x u + b_x),
+//   r = sigmoid(A x + b_a),  i = sigmoid(B x + b_i),  log a = -8 r softplus(lambda),
+//   h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t),   result = W_out (h y) + b_out,
+//
+// with block-diagonal A and B of `blocks` blocks and a depthwise convolution of the last
+// `conv_width` tokens. The first token of a direction enters with the factor 1. Initially a at r =
+// 1 is uniform by area on the ring between r_min and r_max. `bidirectional` lets the second half of
+// the channels run from the end, with a convolution that looks at later tokens (recurrent_heads.h).
+// Differences from the authors' code: docs/deviations.md.
+#include "layers/linear.h"
+#include "mixers/all.h"
+#include "mixers/recurrent_heads.h"
+#include "ops/pointwise.h"
+#include "ops/precision.h"
+#include "ops/scan/gated_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+class RgLru : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t inner_dim = 0, blocks = 4, conv_width = 4;
+    double r_min = 0.9, r_max = 0.999;
+    bool bidirectional = true;
+    void fields(auto& f) {
+      f("inner_dim", inner_dim, "channels of the recurrence; 0: the model's width",
+        between(0, 65536));
+      f("blocks", blocks, "blocks of channels whose gates depend on each other", between(1, 4096));
+      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
+      f("r_min", r_min, "smallest initial decay of an open gate", between(1e-6, 1 - 1e-9));
+      f("r_max", r_max, "largest initial decay of an open gate", between(1e-6, 1 - 1e-9));
+      f("bidirectional", bidirectional, "half of the channels run from the end of the sequence");
+    }
+  };
+
+  RgLru(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), inner_(config.inner_dim > 0 ? config.inner_dim : shape.model_dim) {
+    check();
+    const int64_t width = inner_ / config.blocks;
+    gate_ = add<layers::Linear>("gate", init, inner_, shape.model_dim);
+    input_ = add<layers::Linear>("input", init, inner_, shape.model_dim);
+    conv_ = register_parameter("conv_weight",
+                               init.of("conv_weight").normal({inner_, config.conv_width}, 0.1));
+    conv_bias_ = register_parameter("conv_bias", init.zeros({inner_}));
+    const auto gate = [&](const char* name) {
+      return register_parameter(
+          name, init.of(name).normal({config.blocks, width, width}, 1 / std::sqrt(double(width))));
+    };
+    a_weight_ = gate("a_weight");
+    a_bias_ = register_parameter("a_bias", init.zeros({inner_}));
+    i_weight_ = gate("i_weight");
+    i_bias_ = register_parameter("i_bias", init.zeros({inner_}));
+    const double least = config.r_min * config.r_min, most = config.r_max * config.r_max;
+    const Tensor log_square =
+        uniform_rate_logs(init.of("lambda"), inner_, least, most).to(at::kDouble);
+    // softplus_of(lambda) = -log(radius) / 8.
+    lambda_ = register_in_group("lru", "lambda",
+                                (log_square / -16).expm1().log().to(init.device(), at::kFloat));
+    output_ = add<layers::Linear>("output", init, shape.model_dim, inner_);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const Tensor x = short_convolution(input_->forward(u_BLD), context.mask_BL, conv_, conv_bias_,
+                                       {inner_}, config_.bidirectional);
+    const auto type = ops::wide_type(x);
+    const auto gate = [&](const Tensor& weight, const Tensor& bias) {
+      return sigmoid_of(ops::linear(x, block_diagonal(weight), bias).to(type));
+    };
+    const Tensor r = gate(a_weight_, a_bias_), i = gate(i_weight_, i_bias_);
+    const Tensor log_a = r.to(at::kDouble) * (-8 * softplus_of(lambda_));
+    // In float64, 1 - a^2 keeps its digits. Its root has a slope of at most 1,000.
+    const Tensor scale = (1 - (2 * log_a).exp()).clamp_min(2.5e-7).sqrt().to(type);
+    const Tensor input = i * at::where(is_first(x, context.mask_BL), at::ones_like(scale), scale);
+    const Tensor h = ops::gated_scan(log_a.exp().to(type), (input * x.to(type)).to(x.scalar_type()),
+                                     reversed_channels(), context.mask_BL);
+    return output_->forward(h * ops::gelu_dropout(gate_->forward(u_BLD), 0, 0));
+  }
+
+ private:
+  int64_t reversed_channels() const { return config_.bidirectional ? inner_ / 2 : 0; }
+  void check() const {
+    check_halves("mixer.inner_dim", inner_, config_.bidirectional);
+    if (inner_ % config_.blocks != 0) {
+      throw Error({.where = "mixer.blocks",
+                   .what = std::to_string(config_.blocks) + " blocks do not divide " +
+                           std::to_string(inner_) + " channels",
+                   .expected = "a divisor of the channels of the recurrence"});
+    }
+    if (config_.r_min > config_.r_max) {
+      throw Error(
+          {.where = "mixer.r_min", .what = "is above mixer.r_max", .expected = "at most it"});
+    }
+  }
+  // Bool [B or 1, L, E]: the first token of each channel's direction.
+  Tensor is_first(const Tensor& x, const Tensor& mask_BL) const {
+    const int64_t length = x.size(1), reversed = reversed_channels();
+    const Tensor place = at::arange(length, x.options().dtype(at::kLong)).unsqueeze(0);
+    const Tensor last = mask_BL.defined() ? mask_BL.sum(1, /*keepdim=*/true, at::kLong) - 1
+                                          : at::full({1, 1}, length - 1, place.options());
+    const auto channels = [&](const Tensor& t, int64_t count) {
+      return t.unsqueeze(2).expand({last.size(0), -1, count});
+    };
+    return at::cat({channels(place.eq(0), inner_ - reversed), channels(place.eq(last), reversed)},
+                   2);
+  }
+
+  Config config_;
+  int64_t inner_;  // E
+  std::shared_ptr<layers::Linear> gate_, input_, output_;
+  Tensor conv_, conv_bias_;                       // [E, conv_width], [E]
+  Tensor a_weight_, a_bias_, i_weight_, i_bias_;  // [blocks, E / blocks, E / blocks], [E], twice
+  Tensor lambda_;                                 // [E]
+};
+
+constexpr GroupSpec kRgLruGroups[] = {
+    {.name = "lru", .what = "decays of the recurrence, without weight decay"}};
+
+}  // namespace
+
+constinit const LayerSpec kRgLru = layer_spec<RgLru>({.name = "rg_lru",
+                                                      .title = "RG-LRU",
+                                                      .paper = "De et al. 2024, arXiv:2402.19427",
+                                                      .family = "linear recurrence",
+                                                      .cost = "L",
+                                                      .groups = kRgLruGroups});
+
+}  // namespace lra::mixers

@@ -1,0 +1,181 @@
+#include "ops/scan/gated_scan.h"
+
+#include "kernels/scan/gated_scan.h"
+#include "ops/composed.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
+
+using GatedScanForward = Tensor(const Tensor&, const Tensor&, int64_t, const MaybeTensor&);
+using GatedScanBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
+                                                     int64_t, const MaybeTensor&);
+
+void check_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                      const MaybeTensor& mask) {
+  LRA_CHECK(v.dim() == 3);
+  LRA_CHECK_EQ(a.sizes(), v.sizes());
+  LRA_CHECK(a.scalar_type() == wide_type(v));
+  LRA_CHECK(reversed_channels >= 0 && reversed_channels <= v.size(2));
+  check_mask(mask, v.size(0), v.size(1));
+}
+
+// All of a problem but v, for contiguous a; `lengths` must outlive it.
+template <typename T>
+kernels::GatedScan<T> gated_problem(const Tensor& a, int64_t reversed_channels,
+                                    const Tensor& lengths) {
+  return {.batch = a.size(0),
+          .length = a.size(1),
+          .channels = a.size(2),
+          .reversed_channels = reversed_channels,
+          .a = a.const_data_ptr<kernels::Wide<T>>(),
+          .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
+}
+
+Tensor gated_scan_cpu(const Tensor& a_in, const Tensor& v_in, int64_t reversed_channels,
+                      const MaybeTensor& mask) {
+  check_gated_scan(a_in, v_in, reversed_channels, mask);
+  const Tensor a = a_in.contiguous(), v = v_in.contiguous(), lengths = lengths_of(mask);
+  const Tensor h = at::empty_like(v);
+  with_float_type(v, "lra::gated_scan", [&](auto zero) {
+    using T = decltype(zero);
+    auto problem = gated_problem<T>(a, reversed_channels, lengths);
+    problem.v = const_data<T>(v);
+    kernels::gated_scan_forward<T>(problem, mutable_data<T>(h));
+  });
+  return h;
+}
+
+std::tuple<Tensor, Tensor> gated_scan_backward_cpu(const Tensor& grad_in, const Tensor& a_in,
+                                                   const Tensor& h_in, int64_t reversed_channels,
+                                                   const MaybeTensor& mask) {
+  check_gated_scan(a_in, h_in, reversed_channels, mask);
+  LRA_CHECK_EQ(grad_in.sizes(), h_in.sizes());
+  const Tensor grad = grad_in.contiguous(), a = a_in.contiguous(), h = h_in.contiguous();
+  const Tensor lengths = lengths_of(mask), of_a = at::empty_like(a), of_v = at::empty_like(h);
+  with_float_type(h, "lra::gated_scan", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::gated_scan_backward<T>({.problem = gated_problem<T>(a, reversed_channels, lengths),
+                                     .h = const_data<T>(h),
+                                     .grad = const_data<T>(grad),
+                                     .grad_a = of_a.mutable_data_ptr<kernels::Wide<T>>(),
+                                     .grad_v = mutable_data<T>(of_v)});
+  });
+  return {of_a, of_v};
+}
+
+// t [B, L, D] with the last channels turned around along L.
+Tensor channels_in_time(const Tensor& t, int64_t reversed_channels) {
+  const auto parts = t.split_with_sizes({t.size(2) - reversed_channels, reversed_channels}, 2);
+  return at::cat({parts[0], parts[1].flip(1)}, 2);
+}
+
+// The positions of t, float or double, in the order of time, 0 at padding.
+std::vector<Tensor> rows_in_time(const Tensor& t, const Tensor& like, int64_t reversed_channels,
+                                 const MaybeTensor& mask) {
+  return channels_in_time(without_padding(t.to(wide_type(like)), mask), reversed_channels)
+      .unbind(1);
+}
+
+Tensor call_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                       const MaybeTensor& mask) {
+  static const auto op = find_op<GatedScanForward>("lra::gated_scan");
+  return op.call(a, v, reversed_channels, mask);
+}
+
+struct GatedScanFunction : torch::autograd::Function<GatedScanFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& v,
+                        int64_t reversed_channels, const MaybeTensor& mask) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const Tensor h = call_gated_scan(a, v, reversed_channels, mask);
+    ctx->saved_data["reversed_channels"] = reversed_channels;
+    ctx->save_for_backward({a, h, tensor_or_empty(mask), v});
+    return h;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    const int64_t reversed_channels = ctx->saved_data["reversed_channels"].toInt();
+    const MaybeTensor mask = optional_tensor(s[2]);
+    if (at::GradMode::is_enabled()) {
+      const auto h = [&](const auto& in) {
+        return variable_list{composed_gated_scan(in[0], in[1], reversed_channels, mask)};
+      };
+      return composed_gradients("lra::gated_scan", h, {s[0], s[3]}, grads, 4);
+    }
+    static const auto op = find_op<GatedScanBackward>("lra::gated_scan_backward");
+    auto [of_a, of_v] = op.call(grads[0], s[0], s[1], reversed_channels, mask);
+    return {of_a, of_v, Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+// Padding becomes a = v = 0, which leaves the state 0.
+Tensor composed_gated_scan(const Tensor& a_in, const Tensor& v_in, int64_t reversed_channels,
+                           const MaybeTensor& mask) {
+  check_gated_scan(a_in, v_in, reversed_channels, mask);
+  const auto a = rows_in_time(a_in, v_in, reversed_channels, mask),
+             v = rows_in_time(v_in, v_in, reversed_channels, mask);
+  std::vector<Tensor> rows;
+  for (size_t t = 0; t < v.size(); ++t) {
+    rows.push_back(t == 0 ? v[0] : a[t] * rows.back() + v[t]);
+  }
+  if (rows.empty()) return at::zeros_like(v_in);
+  const Tensor h = channels_in_time(at::stack(rows, 1), reversed_channels);
+  return without_padding(h, mask).to(v_in.scalar_type()).contiguous();
+}
+
+std::tuple<Tensor, Tensor> composed_gated_scan_backward(const Tensor& grad, const Tensor& a_in,
+                                                        const Tensor& h_in,
+                                                        int64_t reversed_channels,
+                                                        const MaybeTensor& mask) {
+  check_gated_scan(a_in, h_in, reversed_channels, mask);
+  const auto rows = [&](const Tensor& t) { return rows_in_time(t, h_in, reversed_channels, mask); };
+  const auto a = rows(a_in), h = rows(h_in);
+  auto of_v = rows(grad), of_a = a;
+  for (size_t t = a.size(); t-- > 0;) {
+    if (t + 1 < a.size()) of_v[t] = of_v[t] + a[t + 1] * of_v[t + 1];
+    of_a[t] = t > 0 ? of_v[t] * h[t - 1] : at::zeros_like(of_v[t]);
+  }
+  if (a.empty()) return {at::zeros_like(a_in), at::zeros_like(h_in)};
+  const auto joined = [&](const std::vector<Tensor>& all, const Tensor& like) {
+    return without_padding(channels_in_time(at::stack(all, 1), reversed_channels), mask)
+        .to(like.scalar_type())
+        .contiguous();
+  };
+  return {joined(of_a, a_in), joined(of_v, h_in)};
+}
+
+Tensor gated_scan(const Tensor& a_BLD, const Tensor& v_BLD, int64_t reversed_channels,
+                  const Tensor& mask_BL) {
+  return call_gated_scan(a_BLD, v_BLD, reversed_channels, optional_tensor(mask_BL));
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("gated_scan(Tensor a, Tensor v, int reversed_channels=0, Tensor? mask=None) -> Tensor",
+        composed_gated_scan);
+  m.def(
+      "gated_scan_backward(Tensor grad, Tensor a, Tensor h, int reversed_channels, Tensor? mask) "
+      "-> "
+      "(Tensor, Tensor)",
+      composed_gated_scan_backward);
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("gated_scan", gated_scan_cpu);
+  m.impl("gated_scan_backward", gated_scan_backward_cpu);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("gated_scan",
+         [](const Tensor& a, const Tensor& v, int64_t reversed_channels, const MaybeTensor& mask) {
+           return GatedScanFunction::apply(a, v, reversed_channels, mask);
+         });
+}
+
+}  // namespace lra::ops
