@@ -1,6 +1,7 @@
 #include "layers/positions.h"
 
 #include <cmath>
+#include <vector>
 
 #include "base/error.h"
 #include "layers/on_device.h"
@@ -9,17 +10,18 @@
 namespace lra::layers {
 
 at::Tensor sinusoid_table(int64_t length, int64_t dim, at::ScalarType type) {
-  at::Tensor table = at::empty({length, dim}, at::kDouble);
-  auto values = table.accessor<double, 2>();
+  std::vector<double> table;
+  table.reserve(static_cast<size_t>(length * dim));
   for (int64_t p = 0; p < length; ++p) {
     for (int64_t c = 0; c < dim; ++c) {
       const double frequency =
           std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(dim));
       const double angle = static_cast<double>(p) * frequency;
-      values[p][c] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+      table.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
-  return table.to(type);
+  // The numbers exist where tensors have shapes only, as in torch.compile's tracing.
+  return at::from_blob(table.data(), {length, dim}, at::kDouble).to(type, false, true);
 }
 
 at::Tensor rotated(const at::Tensor& x_BLHE) {
