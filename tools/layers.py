@@ -40,7 +40,7 @@ BUDGETS = {
     "base io records": 8190,
     "data checks tasks": 14950,
     "kernels ops": 23270,
-    "layers mixers models": 6340,
+    "layers mixers models": 6720,
     "training": 7470,
     "analysis python": 2370,
     "report": 8900,

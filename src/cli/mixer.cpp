@@ -11,7 +11,7 @@
 #include "io/overwrite.h"
 #include "io/safetensors.h"
 #include "io/toml.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "ops/precision.h"
 
 namespace lra::cli {

@@ -7,6 +7,7 @@
 
 #include "layers/context.h"
 #include "layers/linear.h"
+#include "layers/settings.h"
 
 namespace lra::layers {
 
@@ -17,10 +18,6 @@ namespace lra::layers {
 //   "half_glu2"  y * sigmoid(W g + v)                 names of its code)
 //   "linear"     W g + v
 //   "none"       g, without parameters
-inline std::vector<std::string> gated_outputs() {
-  return {"glu", "half_glu1", "half_glu2", "linear", "none"};
-}
-
 class GatedOutput : public Layer {
  public:
   // `kind` is one of gated_outputs(). Weights are Xavier uniform, biases 0.

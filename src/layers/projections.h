@@ -5,14 +5,10 @@
 #include <vector>
 
 #include "layers/layer.h"
+#include "layers/settings.h"
 #include "ops/linear.h"
 
 namespace lra::layers {
-
-struct AttentionShape {
-  int64_t heads = 0;     // H
-  int64_t head_dim = 0;  // E; H * E need not equal the width of the model
-};
 
 // Role of the last part of a projection: the values that a mixer mixes, or queries.
 enum class LastPart { kValues, kQueries };

@@ -1,40 +1,45 @@
-// The table of mixers: those of the paper in the order of its Table 1, then later ones.
+// The table of mixers: those of the paper in the order of its Table 1, then later ones. A layer
+// NAME here is a struct NAMEConfig in specs/, and a class NAME that kMakeNAME makes
+// (sequence_layer.h).
 #pragma once
 
 #include <array>
+#include <string>
 
-#include "mixers/sequence_layer.h"
+#include "mixers/layer_spec.h"
 
 namespace lra::mixers {
 
-extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
-    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer,
-    kS5, kLru, kMega, kMamba, kMamba2, kGatedDeltaNet, kMinGru, kRetNet, kGla, kRgLru;
+#define LRA_ALL_MIXERS(USE) \
+  USE(Transformer)          \
+  USE(Local)                \
+  USE(SparseTransformer)    \
+  USE(Longformer)           \
+  USE(Linformer)            \
+  USE(Reformer)             \
+  USE(Sinkhorn)             \
+  USE(Synthesizer)          \
+  USE(BigBird)              \
+  USE(LinearTransformer)    \
+  USE(Performer)            \
+  USE(S4d)                  \
+  USE(LongConv)             \
+  USE(ChordMixer)           \
+  USE(S5)                   \
+  USE(Lru)                  \
+  USE(Mega)                 \
+  USE(Mamba)                \
+  USE(Mamba2)               \
+  USE(GatedDeltaNet)        \
+  USE(MinGru)               \
+  USE(RetNet)               \
+  USE(Gla)                  \
+  USE(RgLru)
 
-inline constexpr std::array kAllMixers = {&kTransformer,
-                                          &kLocal,
-                                          &kSparseTransformer,
-                                          &kLongformer,
-                                          &kLinformer,
-                                          &kReformer,
-                                          &kSinkhorn,
-                                          &kSynthesizer,
-                                          &kBigBird,
-                                          &kLinearTransformer,
-                                          &kPerformer,
-                                          &kS4d,
-                                          &kLongConv,
-                                          &kChordMixer,
-                                          &kS5,
-                                          &kLru,
-                                          &kMega,
-                                          &kMamba,
-                                          &kMamba2,
-                                          &kGatedDeltaNet,
-                                          &kMinGru,
-                                          &kRetNet,
-                                          &kGla,
-                                          &kRgLru};
+#define LRA_DECLARE_SPEC(Name) extern const LayerSpec k##Name;
+#define LRA_SPEC_ADDRESS(Name) &k##Name,
+LRA_ALL_MIXERS(LRA_DECLARE_SPEC)
+inline constexpr std::array kAllMixers = {LRA_ALL_MIXERS(LRA_SPEC_ADDRESS)};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -1,5 +1,5 @@
-#include "mixers/all.h"
 #include "io/toml.h"
+#include "mixers/sequence_layer.h"
 
 #include <gtest/gtest.h>
 

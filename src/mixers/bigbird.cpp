@@ -13,7 +13,8 @@
 #include <map>
 
 #include "base/rng.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/bigbird.h"
 #include "ops/attention/attention.h"
 
 namespace lra::mixers {
@@ -51,18 +52,7 @@ at::Tensor lengths_of(const at::Tensor& mask_BL) {
 
 class BigBird : public SequenceLayer {
  public:
-  struct Config {
-    int64_t block = 64, random_blocks = 3;
-    std::string random_range = "all";
-    void fields(auto& f) {
-      f("block", block, "tokens per block", between(1, kMostTokens));
-      f("random_blocks", random_blocks, "random key blocks per query block",
-        between(0, kMostTokens));
-      f("random_range", random_range,
-        "where random blocks come from: the whole sequence, or its first 1024 tokens (as released)",
-        one_of({"all", "first_1024"}));
-    }
-  };
+  using Config = BigBirdConfig;
 
   BigBird(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), heads_(shape.attention.heads), pattern_key_(init.of("pattern").key()) {
@@ -166,11 +156,6 @@ class BigBird : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kBigBird =
-    layer_spec<BigBird>({.name = "bigbird",
-                         .title = "BigBird",
-                         .paper = "Zaheer et al. 2020, arXiv:2007.14062",
-                         .cost = "L b",
-                         .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeBigBird = make_layer<BigBird>;
 
 }  // namespace lra::mixers

@@ -9,8 +9,9 @@
 // tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73). MLP is
 // fc2(GELU(fc1(x))) with the dropout of the block between. A model has as many layers as the
 // paper's if model.layers = M - 1 and model.feed_forward = "none".
+#include "mixers/specs/chordmixer.h"
 #include "layers/feed_forward.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 
 namespace lra::mixers {
 namespace {
@@ -31,12 +32,7 @@ Tensor rotated_rows(const Tensor& lengths_B1, int64_t length, int64_t offset) {
 
 class ChordMixer : public SequenceLayer {
  public:
-  struct Config {
-    int64_t hidden = 0;
-    void fields(auto& f) {
-      f("hidden", hidden, "hidden width of the MLP; 0: model.embed_dim", between(0, 262144));
-    }
-  };
+  using Config = ChordMixerConfig;
 
   ChordMixer(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
     while (int64_t{1} << (num_tracks_ - 1) < shape.max_length) ++num_tracks_;
@@ -67,12 +63,6 @@ class ChordMixer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kChordMixer =
-    layer_spec<ChordMixer>({.name = "chordmixer",
-                            .title = "ChordMixer",
-                            .paper = "Khalitov et al. 2023, arXiv:2206.05852",
-                            .family = "mixing",
-                            .cost = "L",
-                            .facts = {.bound_to_length = true}});
+constinit const LayerMaker kMakeChordMixer = make_layer<ChordMixer>;
 
 }  // namespace lra::mixers

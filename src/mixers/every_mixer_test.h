@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 #include "ops/test_tensors.h"
 

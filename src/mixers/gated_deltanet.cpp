@@ -14,8 +14,9 @@
 // 2024, arXiv:2411.12537). `bidirectional` lets the second half of the heads run from the end, with
 // a convolution that looks at later tokens (recurrent_heads.h). Differences from the authors' code:
 // docs/deviations.md.
-#include "mixers/all.h"
+#include "mixers/specs/gated_deltanet.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -33,25 +34,7 @@ Tensor unit_rows(const Tensor& x) {
 
 class GatedDeltaNet : public SequenceLayer {
  public:
-  struct Config {
-    int64_t num_heads = 4, key_dim = 0, value_dim = 0, conv_width = 4;
-    bool decay = true, gate = true, negative_eigenvalues = false, bidirectional = true;
-    double a_max = 16, dt_min = 1e-3, dt_max = 0.1;
-    void fields(auto& f) {
-      f("num_heads", num_heads, "heads, each with a state of its own", between(1, 4096));
-      f("key_dim", key_dim, "width of a key; 0: three quarters of the model's width for all heads",
-        between(0, 65536));
-      f("value_dim", value_dim, "width of a value; 0: two keys", between(0, 65536));
-      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
-      f("decay", decay, "the memory decays; without, it is DeltaNet");
-      f("gate", gate, "a gate at the output");
-      f("negative_eigenvalues", negative_eigenvalues, "writes between 0 and 2 instead of 1");
-      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
-      f("a_max", a_max, "largest initial rate of decay", between(1e-6, 1e6));
-      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
-      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
-    }
-  };
+  using Config = GatedDeltaNetConfig;
 
   GatedDeltaNet(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -115,17 +98,8 @@ class GatedDeltaNet : public SequenceLayer {
   Tensor gate_, norm_, out_;  // [H V, D], [V], [D, H V]
 };
 
-constexpr GroupSpec kGatedDeltaNetGroups[] = {
-    {.name = "ssm", .what = "rates and steps of the decay, without weight decay"}};
-
 }  // namespace
 
-constinit const LayerSpec kGatedDeltaNet =
-    layer_spec<GatedDeltaNet>({.name = "gated_deltanet",
-                               .title = "Gated DeltaNet",
-                               .paper = "Yang et al. 2024, arXiv:2412.06464",
-                               .family = "delta rule",
-                               .cost = "L K",
-                               .groups = kGatedDeltaNetGroups});
+constinit const LayerMaker kMakeGatedDeltaNet = make_layer<GatedDeltaNet>;
 
 }  // namespace lra::mixers

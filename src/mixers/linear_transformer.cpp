@@ -2,8 +2,9 @@
 // phi(x) = elu(x) + 1, o_i = phi(q_i) (sum_j phi(k_j)^T v_j) / (phi(q_i) . sum_j phi(k_j) + eps).
 //
 // Padded keys contribute nothing; the released code lets them (docs/deviations.md, 3).
+#include "mixers/specs/linear_transformer.h"
 #include "layers/linear.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/feature_attention.h"
 
 namespace lra::mixers {
@@ -11,10 +12,7 @@ namespace {
 
 class LinearTransformer : public SequenceLayer {
  public:
-  struct Config {
-    double eps = 1e-6;
-    void fields(auto& f) { f("eps", eps, "added to the denominator", between(0, 1)); }
-  };
+  using Config = LinearTransformerConfig;
 
   LinearTransformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -36,11 +34,6 @@ class LinearTransformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kLinearTransformer =
-    layer_spec<LinearTransformer>({.name = "linear_transformer",
-                                   .title = "Linear Transformer",
-                                   .paper = "Katharopoulos et al. 2020, arXiv:2006.16236",
-                                   .cost = "L E",
-                                   .facts = {.attention_weights = true}});
+constinit const LayerMaker kMakeLinearTransformer = make_layer<LinearTransformer>;
 
 }  // namespace lra::mixers

@@ -5,7 +5,8 @@
 // One P per layer serves keys, values and all heads (Tay et al. 2021, appendix B.1). Padded rows
 // are set to zero before they are projected; the released code lets padding take part, with rank 16
 // (docs/deviations.md, 8).
-#include "mixers/all.h"
+#include "mixers/specs/linformer.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -15,12 +16,7 @@ namespace {
 
 class Linformer : public SequenceLayer {
  public:
-  struct Config {
-    int64_t rank = 256;
-    void fields(auto& f) {
-      f("rank", rank, "length of the projected keys and values", between(1, kMostTokens));
-    }
-  };
+  using Config = LinformerConfig;
 
   Linformer(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
     query_ = add<layers::HeadProjection>("query", init, 1, shape.model_dim, shape.attention,
@@ -59,11 +55,6 @@ class Linformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kLinformer =
-    layer_spec<Linformer>({.name = "linformer",
-                           .title = "Linformer",
-                           .paper = "Wang et al. 2020, arXiv:2006.04768",
-                           .cost = "L k",
-                           .facts = {.attention_dropout = true}});
+constinit const LayerMaker kMakeLinformer = make_layer<Linformer>;
 
 }  // namespace lra::mixers

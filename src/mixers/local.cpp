@@ -7,7 +7,8 @@
 // sequence: one group more than needed if `block` divides Lmax, as in the release. Lmax, not L, as
 // the release pads: groups must not depend on the rest of a batch. Its misplaced mask and its
 // attended rounding rows are not reproduced (docs/deviations.md, 4 and 5).
-#include "mixers/all.h"
+#include "mixers/specs/local.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 
 namespace lra::mixers {
@@ -27,15 +28,7 @@ Tensor scatter_groups(const Tensor& t, int64_t num_groups) {
 
 class Local : public SequenceLayer {
  public:
-  struct Config {
-    int64_t block = 50;
-    std::string groups = "contiguous";
-    void fields(auto& f) {
-      f("block", block, "tokens per block", between(1, kMostTokens));
-      f("groups", groups, "neighbors, or tokens spread over the sequence as in the release",
-        one_of({"contiguous", "strided"}));
-    }
-  };
+  using Config = LocalConfig;
 
   Local(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -83,11 +76,6 @@ class Local : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kLocal =
-    layer_spec<Local>({.name = "local",
-                       .title = "Local Attention",
-                       .paper = "Tay et al. 2021, arXiv:2011.04006, B.1",
-                       .cost = "L b",
-                       .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeLocal = make_layer<Local>;
 
 }  // namespace lra::mixers

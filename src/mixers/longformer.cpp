@@ -9,7 +9,8 @@
 // the global tokens. Each of the three attentions drops weights with its own key.
 //
 // The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
-#include "mixers/all.h"
+#include "mixers/specs/longformer.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 
 namespace lra::mixers {
@@ -20,24 +21,7 @@ enum LongformerPart : uint32_t { kGlobalRows = 0, kWindow = 1, kGlobalColumns = 
 
 class Longformer : public SequenceLayer {
  public:
-  struct Config {
-    int64_t window = 512, global_tokens = 1;
-    bool causal = false;
-    void fields(auto& f) {
-      f("window", window, "neighbors a token attends to, half of them on either side; even",
-        between(0, kMostTokens));
-      f("global_tokens", global_tokens, "how many of the first tokens are global",
-        between(0, kMostTokens));
-      f("causal", causal, "no token attends to a later one");
-    }
-    void check() const {
-      if (window % 2 == 0) return;
-      throw Error({.where = "mixer.window",
-                   .what = std::to_string(window) + " is odd",
-                   .expected = "an even number",
-                   .advice = "half of it lies on either side of a token"});
-    }
-  };
+  using Config = LongformerConfig;
 
   Longformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -121,11 +105,6 @@ class Longformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kLongformer =
-    layer_spec<Longformer>({.name = "longformer",
-                            .title = "Longformer",
-                            .paper = "Beltagy et al. 2020, arXiv:2004.05150",
-                            .cost = "L w",
-                            .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeLongformer = make_layer<Longformer>;
 
 }  // namespace lra::mixers

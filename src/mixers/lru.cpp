@@ -10,7 +10,8 @@
 #include <numbers>
 
 #include "layers/gated_output.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/lru.h"
 #include "mixers/state_space.h"
 #include "ops/precision.h"
 
@@ -23,25 +24,7 @@ constexpr double kLargestSquare = 1 - 1e-7;  // of |lambda| at first, where gamm
 
 class Lru : public SequenceLayer {
  public:
-  struct Config {
-    std::string output = "glu";
-    int64_t states = 64;
-    bool bidirectional = true;
-    double r_min = 0, r_max = 1, max_phase = 2 * std::numbers::pi;
-    void fields(auto& f) {
-      f("states", states, "complex states of the layer", between(1, 65536));
-      f("bidirectional", bidirectional,
-        "a second direction from the end, with its own columns of C");
-      f("r_min", r_min, "smallest initial absolute value of lambda", between(0, 1));
-      f("r_max", r_max, "largest initial absolute value of lambda", between(0, 1));
-      f("max_phase", max_phase, "largest initial phase of lambda, in radians",
-        between(1e-6, 2 * std::numbers::pi));
-      f("output", output,
-        "after the recurrence, GELU and the block's dropout: a gated linear unit, one of "
-        "S5's gates, a linear layer, or nothing",
-        one_of(layers::gated_outputs()));
-    }
-  };
+  using Config = LruConfig;
 
   Lru(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
     if (config.r_min > config.r_max) {
@@ -93,17 +76,8 @@ class Lru : public SequenceLayer {
   std::shared_ptr<layers::GatedOutput> output_;
 };
 
-constexpr GroupSpec kLruGroups[] = {
-    {.name = "ssm", .what = "poles of the recurrence and their norms", .learning_rate = 1e-3},
-    {.name = "b", .what = "input matrix of the recurrence", .learning_rate = 1e-3}};
-
 }  // namespace
 
-constinit const LayerSpec kLru = layer_spec<Lru>({.name = "lru",
-                                                  .title = "LRU",
-                                                  .paper = "Orvieto et al. 2023, arXiv:2303.06349",
-                                                  .family = "state space",
-                                                  .cost = "L N",
-                                                  .groups = kLruGroups});
+constinit const LayerMaker kMakeLru = make_layer<Lru>;
 
 }  // namespace lra::mixers

@@ -15,8 +15,9 @@
 // its own W_select and W_step, and `channel_bias` adds to b numbers that each channel learns.
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
 // are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
-#include "mixers/all.h"
+#include "mixers/specs/mamba.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
@@ -30,23 +31,7 @@ using at::Tensor;
 
 class Mamba : public SequenceLayer {
  public:
-  struct Config {
-    int64_t states = 16, expand = 2, conv_width = 4, dt_rank = 0, blocks = 1;
-    bool bidirectional = true, channel_bias = false;
-    double dt_min = 1e-3, dt_max = 0.1;
-    void fields(auto& f) {
-      f("states", states, "states of each channel", between(1, 1024));
-      f("expand", expand, "inner channels per channel of the model", between(1, 64));
-      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 1024));
-      f("dt_rank", dt_rank, "rank of the projection to steps; 0: a sixteenth of the model's width",
-        between(0, 65536));
-      f("blocks", blocks, "blocks of channels with independent selection", between(1, 65536));
-      f("channel_bias", channel_bias, "each channel learns numbers to add to b");
-      f("bidirectional", bidirectional, "a second scan from the end of the sequence");
-      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
-      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
-    }
-  };
+  using Config = MambaConfig;
 
   Mamba(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
@@ -139,16 +124,8 @@ class Mamba : public SequenceLayer {
   Tensor a_log_, b_bias_, skip_;  // [directions, E, states] twice, [directions, E]
 };
 
-constexpr GroupSpec kMambaGroups[] = {
-    {.name = "ssm", .what = "rates, steps and biases of the state spaces, without weight decay"}};
-
 }  // namespace
 
-constinit const LayerSpec kMamba = layer_spec<Mamba>({.name = "mamba",
-                                                      .title = "Mamba",
-                                                      .paper = "Gu and Dao 2023, arXiv:2312.00752",
-                                                      .family = "state space",
-                                                      .cost = "L N",
-                                                      .groups = kMambaGroups});
+constinit const LayerMaker kMakeMamba = make_layer<Mamba>;
 
 }  // namespace lra::mixers

@@ -14,8 +14,9 @@
 // `bidirectional` lets the second half of the heads run from the end, with a convolution that looks
 // at later tokens, and b and c of their own (recurrent_heads.h). Differences from the authors'
 // code: docs/deviations.md.
-#include "mixers/all.h"
+#include "mixers/specs/mamba2.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -27,23 +28,7 @@ using at::Tensor;
 
 class Mamba2 : public SequenceLayer {
  public:
-  struct Config {
-    int64_t states = 128, head_channels = 0, expand = 2, conv_width = 4;
-    bool bidirectional = true;
-    double a_min = 1, a_max = 16, dt_min = 1e-3, dt_max = 0.1;
-    void fields(auto& f) {
-      f("states", states, "states of each channel", between(1, 1024));
-      f("head_channels", head_channels, "inner channels that share a decay; 0: a quarter of them",
-        between(0, 65536));
-      f("expand", expand, "inner channels per channel of the model", between(1, 64));
-      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
-      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
-      f("a_min", a_min, "smallest initial rate of decay", between(0, 1e6));
-      f("a_max", a_max, "largest initial rate of decay", between(1e-6, 1e6));
-      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
-      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
-    }
-  };
+  using Config = Mamba2Config;
 
   Mamba2(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config),
@@ -121,17 +106,8 @@ class Mamba2 : public SequenceLayer {
   Tensor norm_;                                // [E]
 };
 
-constexpr GroupSpec kMamba2Groups[] = {
-    {.name = "ssm", .what = "rates, steps and skips of the state spaces, without weight decay"}};
-
 }  // namespace
 
-constinit const LayerSpec kMamba2 =
-    layer_spec<Mamba2>({.name = "mamba2",
-                        .title = "Mamba-2",
-                        .paper = "Dao and Gu 2024, arXiv:2405.21060",
-                        .family = "state space",
-                        .cost = "L N",
-                        .groups = kMamba2Groups});
+constinit const LayerMaker kMakeMamba2 = make_layer<Mamba2>;
 
 }  // namespace lra::mixers

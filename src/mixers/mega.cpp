@@ -19,8 +19,9 @@
 #include <numbers>
 
 #include "layers/feed_forward.h"
-#include "mixers/all.h"
 #include "mixers/row_chunks.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/mega.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
@@ -69,21 +70,7 @@ struct Chunks {
 
 class Mega : public SequenceLayer {
  public:
-  struct Config {
-    int64_t ema_dim = 16, z_dim = 64, v_dim = 128, chunk = 0;
-    bool bidirectional = true;
-    std::string attention = "softmax";
-    void fields(auto& f) {
-      f("ema_dim", ema_dim, "states of a channel's moving average, in each direction",
-        between(1, 512));
-      f("z_dim", z_dim, "width of queries and keys", between(1, 65536));
-      f("v_dim", v_dim, "width of values", between(1, 65536));
-      f("chunk", chunk, "tokens that see one another; 0: all", between(0, kMostTokens));
-      f("bidirectional", bidirectional, "the moving average in both directions");
-      f("attention", attention, "function that turns scores into weights",
-        one_of({"softmax", "laplace"}));
-    }
-  };
+  using Config = MegaConfig;
 
   Mega(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), dim_(shape.model_dim) {
@@ -216,10 +203,6 @@ class Mega : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kMega = layer_spec<Mega>({.name = "mega",
-                                                    .title = "Mega",
-                                                    .paper = "Ma et al. 2023, arXiv:2209.10655",
-                                                    .family = "attention",
-                                                    .cost = "L^2 or L chunk"});
+constinit const LayerMaker kMakeMega = make_layer<Mega>;
 
 }  // namespace lra::mixers

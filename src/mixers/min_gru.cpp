@@ -10,9 +10,10 @@
 // the recurrence itself (ops/scan/gated_scan.h). `gate_bias` is the initial b_z: with 0, a state
 // forgets half at each token. `bidirectional` lets the second half of the channels run from the end
 // (recurrent_heads.h). Differences from the authors' code: docs/deviations.md.
+#include "mixers/specs/min_gru.h"
 #include "layers/linear.h"
-#include "mixers/all.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan.h"
 
@@ -23,21 +24,7 @@ using at::Tensor;
 
 class MinGru : public SequenceLayer {
  public:
-  struct Config {
-    int64_t expand = 1;
-    std::string candidate = "positive";
-    double gate_bias = 0;
-    bool bidirectional = true;
-    void fields(auto& f) {
-      f("expand", expand, "inner channels per channel of the model", between(1, 64));
-      f("candidate", candidate,
-        "what enters the state: a positive function of the input, or linear",
-        one_of({"positive", "linear"}));
-      f("gate_bias", gate_bias, "initial bias of the gate; negative: a longer memory",
-        between(-30, 30));
-      f("bidirectional", bidirectional, "half of the channels run from the end of the sequence");
-    }
-  };
+  using Config = MinGruConfig;
 
   MinGru(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
@@ -67,11 +54,6 @@ class MinGru : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kMinGru =
-    layer_spec<MinGru>({.name = "min_gru",
-                        .title = "minGRU",
-                        .paper = "Feng et al. 2024, arXiv:2410.01201",
-                        .family = "linear recurrence",
-                        .cost = "L"});
+constinit const LayerMaker kMakeMinGru = make_layer<MinGru>;
 
 }  // namespace lra::mixers

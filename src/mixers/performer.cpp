@@ -28,8 +28,9 @@
 
 #include "base/rng.h"
 #include "layers/on_device.h"
-#include "mixers/all.h"
 #include "mixers/random_features.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/performer.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
 #include "ops/precision.h"
@@ -43,23 +44,7 @@ constexpr double kReluOffset = 1e-3;
 
 class Performer : public SequenceLayer {
  public:
-  struct Config {
-    std::string features = "softmax";
-    int64_t num_features = 256;
-    std::string norms = "gaussian";
-    int64_t redraw = 0;
-    void fields(auto& f) {
-      f("features", features,
-        "softmax: FAVOR+ random features; relu: relu(x) + 1e-3, which has no other settings",
-        one_of({"softmax", "relu"}));
-      f("num_features", num_features, "random features of each head", between(1, 65536));
-      f("norms", norms,
-        "lengths of the random rows; gaussian: those of Gaussian vectors; fixed: sqrt of the head "
-        "width",
-        one_of({"gaussian", "fixed"}));
-      f("redraw", redraw, "training steps after which features are redrawn; 0: never", at_least(0));
-    }
-  };
+  using Config = PerformerConfig;
 
   Performer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), head_dim_(shape.attention.head_dim) {
@@ -148,11 +133,6 @@ class Performer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kPerformer =
-    layer_spec<Performer>({.name = "performer",
-                           .title = "Performer",
-                           .paper = "Choromanski et al. 2021, arXiv:2009.14794",
-                           .cost = "L m",
-                           .facts = {.attention_weights = true, .draws_in_training = true}});
+constinit const LayerMaker kMakePerformer = make_layer<Performer>;
 
 }  // namespace lra::mixers

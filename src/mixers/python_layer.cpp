@@ -2,18 +2,12 @@
 
 #include <torch/library.h>
 
-#include <string_view>
-#include <typeinfo>
-
-#include "base/quoted.h"
-#include "base/text_format.h"
 #include "io/config_json.h"
+#include "mixers/sequence_layer.h"
 #include "ops/boxed.h"
 
 namespace lra::mixers {
 namespace {
-
-constexpr const char* kClassSetting = "class";
 
 // Every operator returns a last string: why the user's code failed, one line, or empty.
 TORCH_LIBRARY(lra_python, m) {
@@ -77,8 +71,8 @@ PlacedName place_in(torch::nn::Module& root, const std::string& path) {
 // [mixer] as the operators take it.
 struct Call {
   explicit Call(ConfigTable settings) {
-    name = std::get<std::string>(settings.find(kClassSetting)->value);
-    settings.erase(kClassSetting);
+    name = std::get<std::string>(settings.find(kPythonClassSetting)->value);
+    settings.erase(kPythonClassSetting);
     arguments = json_text(config_to_json(settings));
   }
   std::string name, arguments;
@@ -150,26 +144,7 @@ class PythonLayer : public SequenceLayer {
   int64_t layer_ = 0;
 };
 
-ConfigTable resolve_arguments(const ConfigTable& settings) {
-  const ConfigValue* name = settings.find(kClassSetting);
-  const auto* text = name ? std::get_if<std::string>(&name->value) : nullptr;
-  if (text && is_python_class(*text)) return settings;
-  throw Error({.where = "mixer.class",
-               .what = text ? "is " + in_quotes(*text) : "is missing",
-               .expected = "package.module:Class"});
-}
-
 }  // namespace
-
-bool is_python_class(std::string_view name) { return name.find(':') != std::string_view::npos; }
-
-std::string python_failure(const std::exception& error) {
-  if (dynamic_cast<const PythonError*>(&error)) return error.what();
-  // The exception of LibTorch's Python library, which we do not link: only its name is known.
-  const bool from_python =
-      std::string_view(typeid(error).name()).find("python_error") != std::string_view::npos;
-  return from_python ? "the gradient of a Python class: " + printable(error.what()) : "";
-}
 
 bool has_interpreter() {
   return ops::find_boxed_op("lra_python::make").hasKernelForDispatchKey(kAnyBackend);
@@ -201,16 +176,10 @@ std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerS
   return groups;
 }
 
-constinit const LayerSpec kPythonLayer = {
-    .name = "python",
-    .title = "Python class",
-    .paper = "",
-    .cost = "",
-    .describe = [] { return std::vector<FieldInfo>(); },
-    .resolve = resolve_arguments,
-    .make = [](const layers::Initializer& init, const ConfigTable& settings,
-               const LayerShape& shape) -> std::shared_ptr<SequenceLayer> {
-      return std::make_shared<PythonLayer>(init, settings, shape);
-    }};
+constinit const LayerMaker kMakePythonLayer =
+    [](const layers::Initializer& init, const ConfigTable& settings,
+       const LayerShape& shape) -> std::shared_ptr<SequenceLayer> {
+  return std::make_shared<PythonLayer>(init, settings, shape);
+};
 
 }  // namespace lra::mixers

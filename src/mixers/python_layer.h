@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "mixers/sequence_layer.h"
+#include "mixers/layer_spec.h"
 
 namespace lra::mixers {
 
@@ -22,6 +22,7 @@ bool is_python_class(std::string_view name);
 // class. With `mixer.whole`, a table that describes the task, it is a whole model
 // (models/python_model.h): its x are tokens [B, L] or values [B, L, C], its result is logits.
 extern const LayerSpec kPythonLayer;
+inline constexpr const char* kPythonClassSetting = "class";
 
 // Thrown where a Python class is wanted and no interpreter runs this program.
 class NeedsInterpreter : public Error {

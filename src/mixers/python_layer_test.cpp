@@ -6,7 +6,7 @@
 #include <torch/library.h>
 
 #include "io/toml.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 
 namespace lra::mixers {
 namespace {

@@ -27,9 +27,10 @@
 // derive_key(0, kMixer, layer) otherwise. Attention dropout of round r: the operator's, with
 // derive_key(context.key, kDropout, r) and the places in the sorted order; the benchmark's own code
 // takes the rate and does not use it (docs/deviations.md, 9 and 19).
+#include "mixers/specs/reformer.h"
 #include "base/rng.h"
 #include "layers/on_device.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/sorted_runs.h"
@@ -58,34 +59,14 @@ Tensor draw_rotations(uint64_t key, const LayerShape& shape, int64_t rounds, int
 
 class Reformer : public SequenceLayer {
  public:
-  static constexpr int64_t kMostBuckets = 1 << 16;
-  struct Config {
-    int64_t rounds = 2;
-    int64_t chunk = 64;
-    int64_t buckets = 0;
-    bool causal = false;
-    void fields(auto& f) {
-      f("rounds", rounds, "hash rounds", between(1, 64));
-      f("chunk", chunk, "tokens per chunk of the sorted sequence", between(1, kMostTokens));
-      f("buckets", buckets, "hash buckets, even; 0: 2 ceil(max length / chunk)",
-        between(0, kMostBuckets));
-      f("causal", causal, "no token sees a later one");
-    }
-    void check() const {
-      if (buckets % 2 == 0) return;
-      throw Error({.where = "mixer.buckets",
-                   .what = std::to_string(buckets) + " is odd",
-                   .expected = "an even number, or 0",
-                   .advice = "buckets come in pairs, one for each side of a random direction"});
-    }
-  };
+  using Config = ReformerConfig;
 
   Reformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), shape_(shape) {
     // Kitaev et al.: chunks twice as long as the average bucket.
     if (config_.buckets == 0) {
       const int64_t chunks = (shape.max_length + config.chunk - 1) / config.chunk;
-      config_.buckets = std::min(2 * chunks, kMostBuckets);
+      config_.buckets = std::min(2 * chunks, config_.kMostBuckets);
     }
     query_value_ =
         add<layers::HeadProjection>("query_value", init, 2, shape.model_dim, shape.attention);
@@ -142,11 +123,6 @@ class Reformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kReformer = layer_spec<Reformer>(
-    {.name = "reformer",
-     .title = "Reformer",
-     .paper = "Kitaev et al. 2020, arXiv:2001.04451",
-     .cost = "L log L",
-     .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}});
+constinit const LayerMaker kMakeReformer = make_layer<Reformer>;
 
 }  // namespace lra::mixers

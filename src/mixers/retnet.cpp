@@ -7,9 +7,10 @@
 // ops/scan/matrix_scan.h. Values are twice as wide as keys. `bidirectional` lets the second half of
 // the heads run from the end, with the decays of the first half (recurrent_heads.h). Differences
 // from the authors' code: docs/deviations.md.
+#include "mixers/specs/retnet.h"
 #include "layers/positions.h"
-#include "mixers/all.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -21,17 +22,7 @@ using at::Tensor;
 
 class RetNet : public SequenceLayer {
  public:
-  struct Config {
-    int64_t num_heads = 4, key_dim = 0, value_dim = 0;
-    bool bidirectional = true;
-    void fields(auto& f) {
-      f("num_heads", num_heads, "heads, each with a decay of its own", between(1, 64));
-      f("key_dim", key_dim, "width of a key, even; 0: the model's width for all heads, or less",
-        between(0, 65536));
-      f("value_dim", value_dim, "width of a value; 0: two keys", between(0, 65536));
-      f("bidirectional", bidirectional, "half of the heads run from the end of the sequence");
-    }
-  };
+  using Config = RetNetConfig;
 
   RetNet(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -84,11 +75,6 @@ class RetNet : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kRetNet =
-    layer_spec<RetNet>({.name = "retnet",
-                        .title = "RetNet",
-                        .paper = "Sun et al. 2023, arXiv:2307.08621",
-                        .family = "linear attention",
-                        .cost = "L K"});
+constinit const LayerMaker kMakeRetNet = make_layer<RetNet>;
 
 }  // namespace lra::mixers

@@ -10,9 +10,10 @@
 // 1 is uniform by area on the ring between r_min and r_max. `bidirectional` lets the second half of
 // the channels run from the end, with a convolution that looks at later tokens (recurrent_heads.h).
 // Differences from the authors' code: docs/deviations.md.
+#include "mixers/specs/rg_lru.h"
 #include "layers/linear.h"
-#include "mixers/all.h"
 #include "mixers/recurrent_heads.h"
+#include "mixers/sequence_layer.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan.h"
@@ -24,20 +25,7 @@ using at::Tensor;
 
 class RgLru : public SequenceLayer {
  public:
-  struct Config {
-    int64_t inner_dim = 0, blocks = 4, conv_width = 4;
-    double r_min = 0.9, r_max = 0.999;
-    bool bidirectional = true;
-    void fields(auto& f) {
-      f("inner_dim", inner_dim, "channels of the recurrence; 0: the model's width",
-        between(0, 65536));
-      f("blocks", blocks, "blocks of channels whose gates depend on each other", between(1, 4096));
-      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 64));
-      f("r_min", r_min, "smallest initial decay of an open gate", between(1e-6, 1 - 1e-9));
-      f("r_max", r_max, "largest initial decay of an open gate", between(1e-6, 1 - 1e-9));
-      f("bidirectional", bidirectional, "half of the channels run from the end of the sequence");
-    }
-  };
+  using Config = RgLruConfig;
 
   RgLru(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.inner_dim > 0 ? config.inner_dim : shape.model_dim) {
@@ -118,16 +106,8 @@ class RgLru : public SequenceLayer {
   Tensor lambda_;                                 // [E]
 };
 
-constexpr GroupSpec kRgLruGroups[] = {
-    {.name = "lru", .what = "decays of the recurrence, without weight decay"}};
-
 }  // namespace
 
-constinit const LayerSpec kRgLru = layer_spec<RgLru>({.name = "rg_lru",
-                                                      .title = "RG-LRU",
-                                                      .paper = "De et al. 2024, arXiv:2402.19427",
-                                                      .family = "linear recurrence",
-                                                      .cost = "L",
-                                                      .groups = kRgLruGroups});
+constinit const LayerMaker kMakeRgLru = make_layer<RgLru>;
 
 }  // namespace lra::mixers

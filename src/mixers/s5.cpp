@@ -13,7 +13,8 @@
 #include <numbers>
 
 #include "layers/gated_output.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/s5.h"
 #include "mixers/state_space.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -29,30 +30,7 @@ constexpr int64_t kMostOfABlock = 512;  // states
 
 class S5 : public SequenceLayer {
  public:
-  struct Config {
-    std::string c_init = "lecun_normal", output = "half_glu1";
-    int64_t states = 64, blocks = 1;
-    bool bidirectional = true, shared_step = false, clip_poles = false;
-    double dt_min = 1e-3, dt_max = 0.1;
-    void fields(auto& f) {
-      f("states", states, "state size of the layer; half as many conjugate pairs",
-        between(2, 65536));
-      f("blocks", blocks, "blocks of HiPPO-LegS in the initial state matrix", between(1, 32768));
-      f("bidirectional", bidirectional,
-        "a second direction from the end, with its own columns of C");
-      f("c_init", c_init,
-        "initial C: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
-        one_of({"lecun_normal", "trunc_standard_normal", "complex_normal"}));
-      f("shared_step", shared_step, "one step shared by all states");
-      f("clip_poles", clip_poles, "real parts of the poles stay at or below -0.0001");
-      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
-      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
-      f("output", output,
-        "after the state space, GELU and the block's dropout: one of S5's gates, a gated "
-        "linear unit, a linear layer, or nothing",
-        one_of(layers::gated_outputs()));
-    }
-  };
+  using Config = S5Config;
 
   S5(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -158,18 +136,8 @@ class S5 : public SequenceLayer {
   std::shared_ptr<layers::GatedOutput> output_;
 };
 
-constexpr GroupSpec kS5Groups[] = {
-    {.name = "ssm", .what = "poles of the state space", .learning_rate = 1e-3},
-    {.name = "dt", .what = "step sizes", .learning_rate = 1e-3},
-    {.name = "b", .what = "input matrix of the state space", .learning_rate = 1e-3}};
-
 }  // namespace
 
-constinit const LayerSpec kS5 = layer_spec<S5>({.name = "s5",
-                                                .title = "S5",
-                                                .paper = "Smith et al. 2023, arXiv:2208.04933",
-                                                .family = "state space",
-                                                .cost = "L N",
-                                                .groups = kS5Groups});
+constinit const LayerMaker kMakeS5 = make_layer<S5>;
 
 }  // namespace lra::mixers

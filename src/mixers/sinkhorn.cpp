@@ -17,7 +17,8 @@
 // The released code does not sort (docs/deviations.md, 10).
 #include "ops/sinkhorn.h"
 #include "base/rng.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/sinkhorn.h"
 #include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -31,17 +32,7 @@ enum SinkhornPart : uint32_t { kSorted = 0, kOwn = 1 };
 
 class Sinkhorn : public SequenceLayer {
  public:
-  struct Config {
-    int64_t block = 50, iterations = 5;
-    double temperature = 0.75;
-    bool noise = true;
-    void fields(auto& f) {
-      f("block", block, "tokens per block", between(1, kMostTokens));
-      f("iterations", iterations, "iterations of the Sinkhorn normalization", between(1, 1000));
-      f("temperature", temperature, "divisor of the sort logits", between(1e-3, 1e3));
-      f("noise", noise, "Gumbel noise on the sort logits while training");
-    }
-  };
+  using Config = SinkhornConfig;
 
   Sinkhorn(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -129,11 +120,6 @@ class Sinkhorn : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kSinkhorn = layer_spec<Sinkhorn>(
-    {.name = "sinkhorn",
-     .title = "Sinkhorn Transformer",
-     .paper = "Tay et al. 2020, arXiv:2002.11296",
-     .cost = "L b + (L/b)^2",
-     .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}});
+constinit const LayerMaker kMakeSinkhorn = make_layer<Sinkhorn>;
 
 }  // namespace lra::mixers

@@ -18,7 +18,8 @@
 #include <cmath>
 
 #include "layers/on_device.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/sparse_transformer.h"
 #include "ops/attention/attention.h"
 #include "ops/sorted_runs.h"
 
@@ -64,26 +65,7 @@ ops::AttentionPattern summary_pattern(int64_t length, int64_t stride, int64_t su
 
 class SparseTransformer : public SequenceLayer {
  public:
-  struct Config {
-    std::string pattern = "fixed";
-    int64_t stride = 0;
-    int64_t summary = 8;
-    bool causal = false;
-    bool global_first = false;
-    void fields(auto& f) {
-      f("pattern", pattern, "which tokens are seen", one_of({"fixed", "strided"}));
-      f("stride", stride,
-        "tokens per block, or per step; 0: the integer nearest to sqrt(max length), without the "
-        "first token if that is global",
-        between(0, kMostTokens));
-      f("summary", summary,
-        "last tokens of each block, which all tokens see, at most the stride; no effect if strided",
-        between(1, kMostTokens));
-      f("causal", causal, "no token sees a later one");
-      f("global_first", global_first,
-        "the first token sees all and is seen by all; blocks and steps begin after it");
-    }
-  };
+  using Config = SparseTransformerConfig;
 
   SparseTransformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
@@ -199,11 +181,6 @@ class SparseTransformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kSparseTransformer = layer_spec<SparseTransformer>(
-    {.name = "sparse_transformer",
-     .title = "Sparse Transformer",
-     .paper = "Child et al. 2019, arXiv:1904.10509",
-     .cost = "L sqrt(L)",
-     .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeSparseTransformer = make_layer<SparseTransformer>;
 
 }  // namespace lra::mixers

@@ -27,8 +27,9 @@
 #include <cmath>
 
 #include "layers/linear.h"
-#include "mixers/all.h"
 #include "mixers/row_chunks.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/synthesizer.h"
 #include "ops/attention/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -62,19 +63,7 @@ class HeadAffine : public layers::Layer {
 
 class Synthesizer : public SequenceLayer {
  public:
-  struct Config {
-    std::string variant = "factorized_random";
-    int64_t rank = 32;
-    bool dot_product = false, causal = false;
-    void fields(auto& f) {
-      f("variant", variant, "where the scores come from",
-        one_of({"random", "factorized_random", "dense", "factorized_dense"}));
-      f("rank", rank, "columns of the two factors of factorized_random; no effect otherwise",
-        between(1, kMostTokens));
-      f("dot_product", dot_product, "add q . k / sqrt(head width) to the scores");
-      f("causal", causal, "a token attends only to itself and earlier tokens");
-    }
-  };
+  using Config = SynthesizerConfig;
 
   Synthesizer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), shape_(shape) {
@@ -262,11 +251,6 @@ class Synthesizer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kSynthesizer =
-    layer_spec<Synthesizer>({.name = "synthesizer",
-                             .title = "Synthesizer",
-                             .paper = "Tay et al. 2020, arXiv:2005.00743",
-                             .cost = "L^2",
-                             .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeSynthesizer = make_layer<Synthesizer>;
 
 }  // namespace lra::mixers

@@ -5,8 +5,9 @@
 // With `rotary`, queries and keys are turned by their position first (layers/positions.h).
 //
 // Padded queries give zero; the released code lets them attend uniformly (docs/deviations.md, 3).
+#include "mixers/specs/transformer.h"
 #include "layers/positions.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
 
 namespace lra::mixers {
@@ -14,13 +15,7 @@ namespace {
 
 class Transformer : public SequenceLayer {
  public:
-  struct Config {
-    bool rotary = false;
-    void fields(auto& f) {
-      f("rotary", rotary,
-        "rotate queries and keys by their position, in addition to model.positions");
-    }
-  };
+  using Config = TransformerConfig;
 
   Transformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : rotary_(config.rotary) {
@@ -52,11 +47,6 @@ class Transformer : public SequenceLayer {
 
 }  // namespace
 
-constinit const LayerSpec kTransformer =
-    layer_spec<Transformer>({.name = "transformer",
-                             .title = "Transformer",
-                             .paper = "Vaswani et al. 2017, arXiv:1706.03762",
-                             .cost = "L^2",
-                             .facts = {.attention_weights = true, .attention_dropout = true}});
+constinit const LayerMaker kMakeTransformer = make_layer<Transformer>;
 
 }  // namespace lra::mixers

@@ -5,6 +5,7 @@
 
 #include "base/task_shape.h"
 #include "mixers/python_layer.h"
+#include "mixers/sequence_layer.h"
 #include "models/model.h"
 
 namespace lra::models {

@@ -5,7 +5,7 @@
 #include <torch/library.h>
 
 #include "io/config_json.h"
-#include "mixers/all.h"
+#include "mixers/sequence_layer.h"
 #include "models/parameter_names.h"
 #include "python/named_tensors.h"
 

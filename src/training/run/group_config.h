@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "mixers/sequence_layer.h"
+#include "mixers/layer_spec.h"
 #include "training/run/train_config.h"
 
 namespace lra::training {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/config.h"
-#include "mixers/sequence_layer.h"
+#include "mixers/layer_spec.h"
 #include "models/classifier.h"
 #include "tasks/task.h"
 #include "training/loop/masking.h"
