@@ -14,14 +14,15 @@
 
 #include "bench/side_by_side.h"
 #include "mixers/all.h"
+#include "models/classifier.h"
 #include "tasks/prepare_data.h"
 #include "training/loop/batches.h"
 #include "training/loop/stepper.h"
 #include "training/ranks/flat_parameters.h"
-#include "training/run/presets.h"
-#include "training/run/run_config.h"
 #include "training/run/tensor_arena.h"
 #include "training/run/tensor_memory.h"
+#include "training/settings/presets.h"
+#include "training/settings/run_config.h"
 
 namespace lra {
 namespace {

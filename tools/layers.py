@@ -6,8 +6,8 @@
 Each folder of src/ is a room, and a room may include only itself and the rooms named below. A folder
 of src/tasks is a task: it never includes another task, and of the files in src/tasks itself only
 all.cpp includes tasks. Rooms have no more lines without tests than their budget, a folder at most
-70 files. Rooms without LibTorch include none of its headers, CUDA headers belong to files of src/kernels with cuda
-in their path alone, quoted includes are written from src/ ("base/error.h"), and no header includes
+70 files. Rooms and folders without LibTorch include none of its headers, directly or through others:
+the program answers without loading it what they know. CUDA headers belong to files of src/kernels with cuda in their path alone, quoted includes are written from src/ ("base/error.h"), and no header includes
 itself through others. Prints file:line for each breach; the exit code is 1 when there is one.
 """
 import collections
@@ -15,7 +15,7 @@ import pathlib
 import re
 import sys
 
-EVERYTHING = "base io records data checks tasks kernels ops layers mixers models training analysis report cli python"
+EVERYTHING = "base io records data checks tasks kernels ops layers mixers models training analysis report cli compute python"
 ALLOWED = {
     "base": "",
     "io": "base",
@@ -31,7 +31,8 @@ ALLOWED = {
     "training": "records tasks checks data models mixers layers ops io base",
     "analysis": "training records tasks checks data models mixers layers ops io base",
     "report": "records io base",
-    "cli": EVERYTHING.removesuffix(" python"),
+    "cli": EVERYTHING.removesuffix(" compute python"),
+    "compute": EVERYTHING.removesuffix(" python"),
     "python": EVERYTHING,
 }
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
@@ -41,15 +42,16 @@ BUDGETS = {
     "data checks tasks": 14950,
     "kernels ops": 23270,
     "layers mixers models": 6720,
-    "training": 7470,
-    "analysis python": 2370,
+    "training": 7540,
+    "analysis python": 2380,
     "report": 8900,
-    "cli": 8920,
+    "cli compute": 9150,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.
 GENERATED = {"lra_git_revision.h": "base"}
-TORCH_FREE = {"base", "io", "records", "data", "checks", "tasks", "kernels", "report"}
+# Rooms, and folders of other rooms, that are compiled without LibTorch.
+TORCH_FREE = {"base", "io", "records", "data", "checks", "tasks", "kernels", "report", "cli", "mixers/specs", "training/settings"}
 TORCH_HEADER = re.compile(r"(torch|ATen|c10|caffe2)/")
 CUDA_HEADER = re.compile(r"(cuda|cublas|curand|cub/|cooperative_groups|mma\.h|nv/)")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -89,10 +91,35 @@ def breach_between_tasks(name, target):
     return "a task includes no other task" if here else "only tasks/all.cpp includes tasks"
 
 
+def free_part(name):
+    """The room or folder without LibTorch that a file of src/ belongs to, or None; tests may use it in folders."""
+    parts = name.split("/")
+    if parts[0] in TORCH_FREE:
+        return parts[0]
+    folder = "/".join(parts[:2])
+    return folder if folder in TORCH_FREE and not is_test(pathlib.PurePath(name)) else None
+
+
+def torch_breaches(graph):
+    """Includes in parts without LibTorch that lead to it, of {file: [(line, target)]}, as lines of text."""
+    known = {}
+
+    def reaches(name):
+        if name not in known:
+            known[name] = False  # a cycle is another breach
+            known[name] = any(TORCH_HEADER.match(target) or reaches(target) for _, target in graph.get(name, []))
+        return known[name]
+
+    for name in sorted(filter(free_part, graph)):
+        for line, target in graph[name]:
+            if TORCH_HEADER.match(target) or (reaches(target) and not free_part(target)):
+                yield f"src/{name}:{line}: includes {target}: {free_part(name)} is free of LibTorch"
+
+
 def breach_of(name, room, quoted, target):
     """The problem with one include of file `name`, or None."""
     if TORCH_HEADER.match(target):
-        return f"room {room} is free of LibTorch" if room in TORCH_FREE else None
+        return None  # torch_breaches
     if CUDA_HEADER.match(target):
         is_cuda_file = room == "kernels" and "cuda" in name
         return None if is_cuda_file else "CUDA headers belong to src/kernels/*cuda*"
@@ -168,8 +195,9 @@ def check(root):
             wrong = breach_of(name, room, quoted, target)
             if wrong:
                 breaches.append(f"src/{name}:{line}: includes {target}: {wrong}")
-            if quoted:
+            if quoted or TORCH_HEADER.match(target):
                 graph[name].append((line, target))
+    breaches += torch_breaches(graph)
     for cycle in find_cycles(graph):
         chain = " -> ".join(name for name, _ in cycle + cycle[:1])
         breaches.append(f"src/{cycle[0][0]}:{cycle[0][1]}: includes itself: {chain}")

@@ -38,6 +38,14 @@ class Layers(unittest.TestCase):
             {"tasks/task.h": '// a task\n\n#include "training/loop/trainer.h"\n'},
             "src/tasks/task.h:3:", "training/loop/trainer.h", "room tasks may include only: checks data io base")
 
+    def test_keeps_libtorch_out_of_parts_without_it(self):
+        header = {"ops/linear.h": "#include <ATen/ATen.h>\n", "mixers/all.h": '#include "ops/linear.h"\n'}
+        include = '#include "mixers/all.h"\n'
+        self.assertEqual([], self.breaches({**header, "compute/eval.cpp": include, "mixers/s4d.cpp": include,
+                                            "training/settings/presets_test.cpp": include}))
+        for name in ("cli/list.cpp", "training/settings/presets.cpp", "mixers/specs/all.cpp"):
+            self.assert_one_breach({**header, name: include}, f"src/{name}:1", "mixers/all.h", "is free of LibTorch")
+
     def test_keeps_tasks_apart(self):
         include = '#include "tasks/text/text.h"\n'
         self.assertEqual([], self.breaches({

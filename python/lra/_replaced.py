@@ -14,7 +14,7 @@ from ._code import SOURCE
 from ._program import Error
 from ._run import read_run
 
-_FILES = {  # as in src/training/run/run_folder.h
+_FILES = {  # as in src/training/settings/run_folder.h
     "config.toml", "record.json", "metrics.jsonl", "mllog.txt", ".data_root", ".lock",
     "checkpoints", "analysis", SOURCE,
 }

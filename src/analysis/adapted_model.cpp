@@ -6,6 +6,7 @@
 #include "analysis/examples.h"
 #include "data/contact_sheet.h"
 #include "layers/on_device.h"
+#include "training/run/make_model.h"
 
 namespace lra::analysis {
 namespace {
@@ -83,7 +84,7 @@ models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation&
     refuse_length(run, "what " + config.model_title() + " computes", "");
   }
   config.model_config.receptive_field = to.receptive_field;
-  models::SequenceClassifier model = config.make_model(to.shape, run.model->device());
+  models::SequenceClassifier model = training::make_model(config, to.shape, run.model->device());
   const std::map<std::string, at::Tensor> weights = state_of(*run.model);
   const bool stretched = to.positions == "stretched";
   const double finer = relative_step(run.task->shape(), to.shape);

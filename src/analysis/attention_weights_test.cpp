@@ -6,6 +6,7 @@
 #include "analysis/softmax_rows.h"
 #include "base/scratch_folder.h"
 #include "mixers/all.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -32,7 +33,7 @@ std::vector<std::string> settings_of(const std::string& model) {
 struct Case {
   Case(const std::string& name, const std::vector<std::string>& more = {})
       : run(tiny_run(with(settings_of(name), more), name)),
-        model(run.make_model(run.make_task()->shape())),
+        model(training::make_model(run, run.make_task()->shape())),
         attention(model, run.model_config, run.mixer_spec(), name),
         tokens(at::arange(kLength, at::kInt).remainder(15).add(1).to(at::kInt).unsqueeze(0)),
         inputs(attention.mixer_inputs(tokens)) {}

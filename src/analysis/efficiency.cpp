@@ -15,6 +15,7 @@
 #include "training/loop/batches.h"
 #include "training/loop/stepper.h"
 #include "training/ranks/flat_parameters.h"
+#include "training/run/make_model.h"
 #include "training/run/tensor_memory.h"
 
 namespace lra::analysis {
@@ -42,7 +43,7 @@ models::ModelInput random_input(const TaskShape& shape, int64_t batch) {
 class Bench {
  public:
   Bench(const training::RunConfig& run, const TaskShape& shape, const EfficiencyOptions& options)
-      : model_(run.make_model(shape, options.device)) {
+      : model_(training::make_model(run, shape, options.device)) {
     if (!options.train) return;  // inference has no gradients and moments
     parameters_.emplace(model_);
     stepper_.emplace(model_, *parameters_, run.train, run.seed, training::one_rank(), run.groups);

@@ -15,7 +15,7 @@
 
 #include "analysis/timed_windows.h"
 #include "records/run_record.h"
-#include "training/run/run_config.h"
+#include "training/settings/run_config.h"
 
 namespace lra::analysis {
 

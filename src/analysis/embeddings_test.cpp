@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -82,7 +83,7 @@ TEST(Embeddings, OfAModelLeaveThePositionOfClsOut) {
   const OneThread one_thread;
   for (const char* positions : {"sinusoid", "learned"}) {
     const auto run = training::tiny_run({std::string("model.positions=") + positions});
-    const models::SequenceClassifier model = run.make_model(run.make_task()->shape());
+    const models::SequenceClassifier model = training::make_model(run, run.make_task()->shape());
     const Embeddings with = embeddings_of(model, true), without = embeddings_of(model, false);
     EXPECT_EQ(with.position_PD.size(0) + 1, without.position_PD.size(0));
     EXPECT_TRUE(at::equal(with.position_PD[0], without.position_PD[1]));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "mixers/all.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -21,7 +22,7 @@ constexpr int64_t kProjections = 4 * (2 * kCountedLength * kWidth * kWidth);
 int64_t count(const std::string& model, const std::vector<std::string>& sets, int64_t batch) {
   const training::RunConfig run = training::tiny_run(sets, model);
   const TaskShape shape = run.make_task()->shape();
-  const models::SequenceClassifier classifier = run.make_model(shape);
+  const models::SequenceClassifier classifier = training::make_model(run, shape);
   return forward_flops(classifier, {at::ones({batch, shape.length}, at::kInt), {}});
 }
 

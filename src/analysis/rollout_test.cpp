@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/heat_map.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -41,7 +42,8 @@ TEST(Rollout, IsTheRowOfTheProductOfAllLayers) {
       if (std::string(model) == "sinkhorn") sets.push_back("mixer.block=8");
       if (std::string(model) == "bigbird") sets.push_back("mixer.block=3");
       const auto run = tiny_run(sets, model);
-      const models::SequenceClassifier classifier = run.make_model(run.make_task()->shape());
+      const models::SequenceClassifier classifier =
+          training::make_model(run, run.make_task()->shape());
       const AttentionWeights attention(classifier, run.model_config, run.mixer_spec(), model);
       const at::Tensor tokens =
           at::arange(kRolloutLength, at::kInt).remainder(15).add(1).to(at::kInt).unsqueeze(0);

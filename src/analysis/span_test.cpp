@@ -11,6 +11,7 @@
 #include "base/stop_flag.h"
 #include "data/contact_sheet.h"
 #include "data/drawn_examples.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -22,7 +23,7 @@ using training::tiny_run;
 struct SpanCase {
   SpanCase(const std::string& name, const std::vector<std::string>& sets)
       : run(tiny_run(sets, name)),
-        model(run.make_model(run.make_task()->shape())),
+        model(training::make_model(run, run.make_task()->shape())),
         attention(model, run.model_config, run.mixer_spec(), name) {}
   // One span of every example length.
   SpanResult of(const std::vector<int64_t>& lengths, int64_t side = 0) const {

@@ -1,16 +1,15 @@
 // lra analyze: the paper's other figures of finished or running runs, each as
 // RUN/analysis/KIND.json.
-#include "cli/analyze.h"
-
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "base/clock.h"
+#include "cli/compute.h"
 #include "io/atomic_file.h"
-#include "training/run/run_folder.h"
-#include "training/run/stored_run.h"
+#include "training/settings/run_folder.h"
+#include "training/settings/stored_run.h"
 
 namespace lra::cli {
 namespace {
@@ -25,12 +24,12 @@ void refuse_unwritable(const training::RunFolder& run) {
   throw io_error(place, "cannot be written to", errno);
 }
 
-ExitCode analyze(const Program& program, const AnalyzeArguments& a, Analysis* analysis) {
+ExitCode analyze(const Program& program, const AnalyzeArguments& a, const std::string& kind) {
   Json all = Json::array();
   for (const std::string& folder : a.runs) {
     refuse_unwritable(training::RunFolder{folder});
     training::refuse_masked(training::read_run({folder}).config, "an analysis");
-    std::optional<AnalysisRecord> record = analysis(program.common, a, folder);
+    std::optional<AnalysisRecord> record = analysis_of(kind, program.common, a, folder);
     if (!record) return ExitCode::kStopped;
     record->provenance.finished_utc = utc_now();
     const std::string analyses = training::RunFolder{folder}.analysis();
@@ -48,9 +47,9 @@ ExitCode analyze(const Program& program, const AnalyzeArguments& a, Analysis* an
 }
 
 CLI::App* add_kind(CLI::App& parent, Program& program, const std::shared_ptr<AnalyzeArguments>& a,
-                   const char* name, const char* help, Analysis* analysis) {
+                   const std::string& name, const char* help) {
   auto* command = add_command(parent, program, name, help,
-                              [&program, a, analysis] { return analyze(program, *a, analysis); });
+                              [&program, a, name] { return analyze(program, *a, name); });
   command->add_option("run", a->runs, "run folders")->required();
   return command;
 }
@@ -92,8 +91,7 @@ void add_analyze(CLI::App& app, Program& program) {
 
   auto* span = add_kind(
       *parent, program, a, "span",
-      "mean distance between a query and the keys it attends to, per layer and head (Figure 2)",
-      analyze_span);
+      "mean distance between a query and the keys it attends to, per layer and head (Figure 2)");
   add_weights(*span, a->weights);
   add_split(*span, *a);
   add_data_options(*span, *a);
@@ -102,22 +100,20 @@ void add_analyze(CLI::App& app, Program& program) {
       ->check(count_range());
 
   auto* gap = add_kind(*parent, program, a, "generalization",
-                       "train and test accuracy, evaluated with dropout off (Table 3)",
-                       analyze_generalization);
+                       "train and test accuracy, evaluated with dropout off (Table 3)");
   add_weights(*gap, a->weights);
   add_data_options(*gap, *a);
   add_examples(*gap, *a);
 
-  auto* convergence = add_kind(
-      *parent, program, a, "convergence",
-      "training steps until validation accuracy reaches thresholds (Table 5)", analyze_convergence);
+  auto* convergence =
+      add_kind(*parent, program, a, "convergence",
+               "training steps until validation accuracy reaches thresholds (Table 5)");
   convergence->add_option("--thresholds", a->thresholds,
                           "accuracies, separated by commas (default 30%,35%, those of the paper; "
                           "where guessing reaches as much, 10 and 20 points above chance)");
 
   auto* rollout = add_kind(*parent, program, a, "rollout",
-                           "where the classifier's attention comes from, as pictures (Figure 5)",
-                           analyze_rollout);
+                           "where the classifier's attention comes from, as pictures (Figure 5)");
   add_weights(*rollout, a->weights);
   add_split(*rollout, *a);
   add_data_options(*rollout, *a);
@@ -130,26 +126,24 @@ void add_analyze(CLI::App& app, Program& program) {
                    "without --index: how many of the first examples (default 4)")
       ->check(CLI::Range(1, 1000));
 
-  auto* embeddings =
-      add_kind(*parent, program, a, "embeddings",
-               "cosine similarity of token and position embeddings (Figure 4)", analyze_embeddings);
+  auto* embeddings = add_kind(*parent, program, a, "embeddings",
+                              "cosine similarity of token and position embeddings (Figure 4)");
   add_weights(*embeddings, a->weights);
 
   // Scores are those of the test split.
   a = std::make_shared<AnalyzeArguments>();
   a->split = "test";
 
-  auto* breakdown = add_kind(
-      *parent, program, a, "breakdown",
-      "where a model fails: accuracy by class, length and what the task knows", analyze_breakdown);
+  auto* breakdown =
+      add_kind(*parent, program, a, "breakdown",
+               "where a model fails: accuracy by class, length and what the task knows");
   add_weights(*breakdown, a->weights);
   add_split(*breakdown, *a);
   add_data_options(*breakdown, *a);
 
   auto* controls = add_kind(
       *parent, program, a, "controls",
-      "the score without token order, without long distances, and with longer or shorter inputs",
-      analyze_controls);
+      "the score without token order, without long distances, and with longer or shorter inputs");
   add_weights(*controls, a->weights);
   add_split(*controls, *a);
   add_data_options(*controls, *a);
@@ -162,8 +156,7 @@ void add_analyze(CLI::App& app, Program& program) {
   auto* transfer =
       add_kind(*parent, program, a, "transfer",
                "evaluate a run's weights on a larger task without training: Pathfinder "
-               "on Path-X",
-               analyze_transfer);
+               "on Path-X");
   add_weights(*transfer, a->weights);
   add_split(*transfer, *a);
   add_examples(*transfer, *a);

@@ -1,10 +1,51 @@
 // The tables of lra analyze.
 #include "base/text_format.h"
-#include "cli/analyze.h"
-#include "cli/breakdown.h"
+#include "cli/compute.h"
+#include "report/tables/statistics.h"
 
 namespace lra::cli {
 namespace {
+
+constexpr size_t kMaxMatrix = 12;  // classes
+
+std::string share_text(std::optional<double> share) { return share ? percent(*share) : "-"; }
+
+// Rows are the true labels, columns the predictions.
+std::string classes_text(const BreakdownResult& b) {
+  const bool has_matrix = b.confusion.size() == b.classes.size() && b.classes.size() <= kMaxMatrix;
+  std::vector<std::string> header = {"label", "examples"};
+  if (has_matrix) {
+    for (const BreakdownClass& c : b.classes) header.push_back("as " + c.name);
+  } else {
+    header.emplace_back("predicted");
+  }
+  header.insert(header.end(), {"recall", "precision"});
+  TextTable table(header);
+  for (size_t label = 0; label < b.classes.size(); ++label) {
+    const BreakdownClass& c = b.classes[label];
+    std::vector<std::string> row = {c.name, thousands(c.num_examples)};
+    if (has_matrix) {
+      for (const int64_t count : b.confusion[label]) row.push_back(thousands(count));
+    } else {
+      row.push_back(thousands(c.num_predicted));
+    }
+    row.insert(row.end(), {share_text(c.recall()), share_text(c.precision())});
+    table.add_row(row);
+  }
+  return table.text();
+}
+
+std::string factor_text(const BreakdownFactor& factor) {
+  TextTable table({factor.name, "examples", "accuracy", "95 % interval"});
+  for (const BreakdownGroup& group : factor.groups) {
+    const auto n = static_cast<double>(group.num_examples);
+    const double accuracy = static_cast<double>(group.num_correct) / n;
+    table.add_row(
+        {group.name, thousands(group.num_examples), percent(accuracy),
+         "± " + fixed(report::binomial_half_width95(100 * accuracy, group.num_examples), 2)});
+  }
+  return table.text();
+}
 
 std::string span_text(const SpanResult& span) {
   TextTable table({"distance", "mean", "deviation", "uniform", "of uniform"});
@@ -135,6 +176,12 @@ std::string transfer_text(const TransferResult& transfer) {
 }
 
 }  // namespace
+
+std::string breakdown_text(const BreakdownResult& breakdown) {
+  std::string text = classes_text(breakdown);
+  for (const BreakdownFactor& factor : breakdown.factors) text += "\n" + factor_text(factor);
+  return text;
+}
 
 std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   std::string text = folder + ": " + r.kind + ", " + r.task_title + ", " + r.model_title;

@@ -1,10 +1,8 @@
 // lra bench: training and inference speed and memory, each figure measured in its own process.
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <optional>
 
-#include "analysis/efficiency.h"
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
@@ -12,6 +10,7 @@
 #include "checks/check_table.h"
 #include "cli/bench_records.h"
 #include "cli/child_process.h"
+#include "cli/compute.h"
 #include "data/files.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
@@ -19,7 +18,7 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/run/presets.h"
+#include "training/settings/presets.h"
 
 namespace lra::cli {
 namespace {
@@ -50,43 +49,6 @@ void complete_lengths(BenchArguments& a) {
                .advice = "leave --lengths out"});
 }
 
-void print_line(const std::string& line) {
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
-}
-
-void wait_for_line() {
-  print_line("ready");
-  std::string line;
-  if (std::getline(std::cin, line)) return;
-  throw Error({.where = "standard input",
-               .what = "ended before the last window",
-               .expected = "a line for each"});
-}
-
-void print_rate(double steps_per_s) { print_line(json_text({{"steps_per_s", steps_per_s}})); }
-
-// The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
-// to stop ends it at once. For a script that measures another program in turn, --in-turn prints
-// "ready" before each window, which starts when a line was read, and its speed after it.
-ExitCode measure_one(const BenchArguments& a, at::Device device) {
-  end_at_first_signal();
-  analysis::WindowHooks hooks;
-  if (a.in_turn) hooks = {.before = wait_for_line, .after = print_rate};
-  const auto result =
-      analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.device = device,
-                                                               .train = a.mode == "train",
-                                                               .batch = a.batch,
-                                                               .windows = a.windows,
-                                                               .window_seconds = a.window_seconds,
-                                                               .whole_steps = a.whole_steps,
-                                                               .hooks = hooks,
-                                                               .data_root = a.data,
-                                                               .real_batch = a.real_batch});
-  std::fputs(to_json(result).c_str(), stdout);
-  return ExitCode::kDone;
-}
-
 std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOptions& common,
                                          const std::string& model, int64_t length) {
   std::vector<std::string> words = {"bench"};
@@ -102,7 +64,7 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
     words.insert(words.end(), {flag, value});
   }
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
-  words.insert(words.end(), {"--device", common.device.str()});
+  words.insert(words.end(), {"--device", common.device});
   if (a.whole_steps) words.push_back("--whole-steps");
   if (a.real_batch) words.push_back("--real-batch");
   if (a.data) words.insert(words.end(), {"--data", *a.data});
@@ -263,7 +225,7 @@ std::vector<RunRecord> bench_table(const Program& program, const BenchArguments&
     }
   }
   bar.finish();
-  if (!program.common.json) print_table(records, a, program.common.device.is_cpu());
+  if (!program.common.json) print_table(records, a, program.common.on_cpu());
   return records;
 }
 
@@ -274,6 +236,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }
+  need_tensors();
   for (BenchArguments& table : tables) check_folders(table, program);
   const std::string busy = wait_for_quiet(a.wait_quiet, program.common.quiet);
   for (BenchArguments& table : tables) table.busy = busy;

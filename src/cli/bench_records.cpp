@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "cli/bench.h"
+#include "cli/compute.h"
 #include "data/files.h"
 #include "tasks/all.h"
-#include "training/run/data_root.h"
-#include "training/run/new_record.h"
-#include "training/run/shipped_configs.h"
+#include "training/settings/data_root.h"
+#include "training/settings/new_record.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "training/run/run_config.h"
+#include "training/settings/run_config.h"
 
 namespace lra::cli {
 
@@ -28,7 +28,13 @@ struct BenchArguments {
 // Whether --lengths may choose another length than the task's own.
 bool has_length_setting(const std::string& task);
 
-// Resolves the settings of one measurement.
+// The settings of a measurement. Images have their own length, regardless of `length`; 0 leaves it
+// to the preset. `data` is the data root, as for --data.
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets = {},
+                                    const std::string& data = "");
+// The same of the arguments.
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
 
 // Makes the record of a model, without measurements.

@@ -1,15 +1,8 @@
 #include "cli/command.h"
 
-#include <torch/version.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-
-#include "cli/device.h"
-#include "kernels/choice.h"
-#include "ops/linear.h"
-#include "records/provenance.h"
 
 namespace lra::cli {
 
@@ -24,7 +17,7 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
           "--threads", common.threads,
           "number of compute threads; default: all cores, or as many as a CPU quota allows")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--device", common.device_text,
+  command->add_option("--device", common.device,
                       "device to compute on: cpu, cuda, or cuda:N (default cpu)");
   command->callback([&program, action = std::move(action)] { program.action = action; });
   return command;
@@ -89,24 +82,6 @@ CLI::Validator seconds_range() { return range_up_to<double>(3600); }
 std::string file_name_of(std::string model) {
   std::ranges::replace(model, ':', '.');
   return model;
-}
-
-Provenance program_provenance(const CommonOptions& common) {
-  std::vector<std::string> command = common.argv;
-  // The program's path does not affect the result, and reveals something about its owner.
-  if (!command.empty()) command[0] = "lra";
-  Provenance provenance = make_provenance(command);
-  provenance.torch_version = TORCH_VERSION;
-  provenance.device = device_title(common.device);
-  // On a GPU every operator has one implementation, except dense attention in bfloat16.
-  const auto chosen = [&](const std::string& on_cpu) {
-    return common.device.is_cpu() ? on_cpu : c10::DeviceTypeName(common.device.type(), true);
-  };
-  for (const auto& choice : kernels::kernel_choices())
-    provenance.kernels[choice.op] = chosen(choice.implementation);
-  provenance.kernels["linear"] = chosen(ops::linear_choice());
-  if (!common.device.is_cpu()) provenance.kernels["attention_dense_bf16"] = "library";
-  return provenance;
 }
 
 void print_json(const Json& value) { std::printf("%s\n", json_text(value, 2).c_str()); }

@@ -1,8 +1,6 @@
 // The common flags, and the registration of subcommands.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -11,17 +9,18 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "records/run_record.h"
-#include "training/loop/weights_choice.h"
+#include "training/settings/weights_choice.h"
 
 namespace lra::cli {
 
 struct CommonOptions {
-  bool json = false;   // machine-readable result on standard output, nothing else there
-  bool quiet = false;  // no progress on standard error
-  int threads = 0;     // 0: default_threads()
-  std::string device_text = "cpu";  // --device, as it was said
-  at::Device device = at::kCPU;     // the same, once main has found it there
+  bool json = false;           // machine-readable result on standard output, nothing else there
+  bool quiet = false;          // no progress on standard error
+  int threads = 0;             // 0: default_threads()
+  std::string device = "cpu";  // --device; with its number, once it was found: "cuda:0"
   std::vector<std::string> argv;
+
+  bool on_cpu() const { return device == "cpu"; }
 };
 
 // The action of the chosen subcommand; set by its parser, run by main.
@@ -51,9 +50,6 @@ CLI::Validator seconds_range();  // 0 to 3600, fractions too
 
 // The name of a model in a path: that of a Python class has a dot for its colon.
 std::string file_name_of(std::string model);
-
-// Provenance with the parts that only a program with torch knows.
-Provenance program_provenance(const CommonOptions& common);
 
 void print_json(const Json& value);
 

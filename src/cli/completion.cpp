@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
-#include "training/run/presets.h"
-#include "training/run/setting_list.h"
+#include "training/settings/presets.h"
+#include "training/settings/setting_list.h"
 
 namespace lra::cli {
 namespace {

@@ -21,7 +21,7 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/run/data_root.h"
+#include "training/settings/data_root.h"
 
 namespace lra::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "mixers/all.h"
 #include "models/model_config.h"
 #include "tasks/all.h"
-#include "training/run/group_config.h"
-#include "training/run/setting_list.h"
+#include "training/settings/group_config.h"
+#include "training/settings/setting_list.h"
 
 namespace lra::cli {
 namespace {

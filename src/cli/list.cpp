@@ -10,8 +10,8 @@
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
-#include "training/run/data_root.h"
-#include "training/run/presets.h"
+#include "training/settings/data_root.h"
+#include "training/settings/presets.h"
 
 namespace lra::cli {
 namespace {

@@ -5,9 +5,6 @@
 
 #include "cli/program.h"
 
-// In a build that counts what tests reach; otherwise null.
-extern "C" int __llvm_profile_write_file() __attribute__((weak));
-
 // Everything of ours is closed and joined when the command returns. LibTorch's destructors, which
 // take a third of a short command's time, are left out.
 int main(int argc, char** argv) {
@@ -15,6 +12,5 @@ int main(int argc, char** argv) {
   std::cout.flush();
   std::cerr.flush();
   std::fflush(nullptr);
-  if (__llvm_profile_write_file) __llvm_profile_write_file();
   _exit(code);
 }

@@ -3,9 +3,9 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "training/run/data_root.h"
-#include "training/run/fairness.h"
-#include "training/run/shipped_configs.h"
+#include "training/settings/data_root.h"
+#include "training/settings/fairness.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 namespace {

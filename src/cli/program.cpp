@@ -22,13 +22,16 @@
 #include "base/text_format.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/device.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
 #include "io/bus_error.h"
+#include "kernels/flush_denormals.h"
 #include "mixers/python_layer.h"
-#include "ops/libtorch.h"
-#include "training/run/tensor_arena.h"
+
+// In a build that counts what tests reach; otherwise null.
+extern "C" int __llvm_profile_write_file() __attribute__((weak));
 
 namespace lra::cli {
 namespace {
@@ -41,21 +44,15 @@ void keep_pages_between_steps() {
   mallopt(M_MMAP_THRESHOLD, kThreshold);
   mallopt(M_TRIM_THRESHOLD, kThreshold);
   mallopt(M_TOP_PAD, 64 << 20);
-  training::keep_tensors_in_arena();
 }
-
-// Numbers below the smallest normal one are 0, read and written, in this thread and in all that it
-// makes: a sharp softmax is full of them, and Intel processors multiply them in microcode. Every
-// processor that runs this can.
-void flush_denormals() { (void)at::globalContext().setFlushDenormal(true); }
 
 // `asked` 0: the default. LibTorch's own is kept where it is not more: MKL's is that of cores, of
 // which each may be two processors.
-void use_threads(int asked) {
+int use_threads(int asked) {
   const int count = asked > 0 ? asked : default_threads().count;
-  if (asked == 0 && count >= num_threads()) return;
+  if (asked == 0 && count >= num_threads()) return num_threads();
   set_num_threads(count);
-  at::set_num_threads(count);
+  return count;
 }
 
 // A write beyond the limit on the size of files (ulimit -f) would end the program without a word;
@@ -150,12 +147,12 @@ void add_commands(CLI::App& app, Program& program) {
   }
 }
 
-// LibTorch reports a lack of main memory only in the message.
+// LibTorch reports a lack of memory in the message.
 bool is_out_of_memory(const std::exception& error) {
   const std::string_view text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
          dynamic_cast<const std::length_error*>(&error) != nullptr ||
+         text.find("out of memory") != std::string_view::npos ||
          text.find("allocate memory") != std::string_view::npos ||
          text.find("Storage size calculation overflowed") != std::string_view::npos;
 }
@@ -165,16 +162,16 @@ ExitCode run(CLI::App& app, Program& program) {
     std::printf("%s", app.help().c_str());
     return ExitCode::kDone;
   }
-  use_threads(program.common.threads);
+  const int threads = use_threads(program.common.threads);
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
   report_unreadable_maps();
   follow_parent();
   // A login node needs no GPU to submit runs that use one.
   const CLI::App* suite = app.get_subcommand("suite");
   const bool submits = suite->parsed() && suite->get_subcommand("submit")->parsed();
-  check_device_name(program.common.device_text);
-  if (!submits) program.common.device = find_device(program.common.device_text);
-  ask_for_same_bits(program.common.device);
+  check_device_name(program.common.device);
+  if (!submits) program.common.device = find_device(program.common.device);
+  start_tensors(program.common.device, threads);
   return program.action();
 }
 
@@ -191,12 +188,12 @@ void start_again_in_interpreter(char** argv) {
   ::execv(interpreter, words.data());
 }
 
-}  // namespace
-
-int run_command(int argc, char** argv) {
+int run_and_report(int argc, char** argv) {
   open_standard_streams();
   report_large_files();
-  flush_denormals();
+  // Numbers below the smallest normal one are 0 in this thread and in all that it makes: a sharp
+  // softmax is full of them, and Intel processors multiply them in microcode.
+  const kernels::FlushDenormals flush_denormals;
   keep_pages_between_steps();
   CLI::App app("Long Range Arena: the benchmark for efficient transformers", "lra");
   Program program;
@@ -213,6 +210,7 @@ int run_command(int argc, char** argv) {
                    .code = ExitCode::kIoError});
     }
     return static_cast<int>(code);
+  } catch (const NeedsTensors&) {  // below
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error, program.common.argv);
   } catch (const mixers::NeedsInterpreter& error) {
@@ -239,6 +237,15 @@ int run_command(int argc, char** argv) {
     complain(std::string("this is a bug in lra: ") + error.what());
     return static_cast<int>(ExitCode::kOurBug);
   }
+  return run_with_tensors(argc, argv);
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  const int code = run_and_report(argc, argv);
+  if (__llvm_profile_write_file) __llvm_profile_write_file();
+  return code;
 }
 
 }  // namespace lra::cli

@@ -12,3 +12,7 @@ inline constexpr const char* kInterpreterVariable = "LRA_INTERPRETER";
 int run_command(int argc, char** argv);
 
 }  // namespace lra::cli
+
+// What `lra` takes from the library of everything (cli/compute.h).
+extern "C" int lra_library_run(int argc, char** argv);
+extern "C" const char* lra_library_revision();

@@ -1,8 +1,8 @@
 #include "cli/published_results.h"
 
 #include "io/progress.h"
-#include "training/run/presets.h"
-#include "training/run/shipped_configs.h"
+#include "training/settings/presets.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 

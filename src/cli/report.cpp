@@ -12,7 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
 #include "records/check_record.h"
-#include "training/run/loaded_run.h"
+#include "training/settings/weights_file.h"
 
 namespace lra::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/command_text.h"
 #include "base/counted.h"
 #include "base/text_format.h"
-#include "cli/command.h"
+#include "cli/compute.h"
 #include "data/new_folder.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -17,9 +17,8 @@
 #include "records/check_record.h"
 #include "records/record_comparison.h"
 #include "tasks/prepare_data.h"
-#include "training/loop/budget.h"
-#include "training/loop/trainer.h"
-#include "training/run/data_root.h"
+#include "training/settings/budget.h"
+#include "training/settings/data_root.h"
 
 namespace lra::cli {
 namespace {
@@ -246,21 +245,17 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const std::string data = training::data_root_of({folder_of(file)}, a.data);
   const std::string log = a.steps ? log_of({folder_of(file)}) : "";
   if (a.steps) check_steps(*a.steps, recorded, log);
+  need_tensors();
   check_data(data, recorded, config, program.common.quiet);
   const Place place(a.out);
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
-  training::PreparedRun run =
-      training::prepare_run(config, place.folder(),
-                            {.data_root = data,
-                             .device = program.common.device,
-                             .resume = false,
-                             .init_from = initial_weights(recorded, file),
-                             .accept = accepted_checks(recorded),
-                             .quiet = program.common.quiet,
-                             .provenance = program_provenance(program.common),
-                             .time_ends_after = time_ends_after(recorded, config),
-                             .stop_after = a.steps.value_or(INT64_MAX)});
-  const RunRecord now = training::Trainer(std::move(run)).run();
+  const RunRecord now = repeat(program, {.config = config,
+                                         .folder = place.folder(),
+                                         .data_root = data,
+                                         .init_from = initial_weights(recorded, file),
+                                         .accept = accepted_checks(recorded),
+                                         .time_ends_after = time_ends_after(recorded, config),
+                                         .stop_after = a.steps.value_or(INT64_MAX)});
   const bool is_beginning = a.steps && now.steps == *a.steps;
   if (now.status == RunStatus::kStopped && !is_beginning) return ExitCode::kStopped;
   const auto results =

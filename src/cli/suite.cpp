@@ -10,8 +10,9 @@
 #include "base/command_text.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/bench.h"
+#include "cli/bench_records.h"
 #include "cli/child_process.h"
+#include "cli/compute.h"
 #include "cli/device.h"
 #include "cli/published_results.h"
 #include "cli/suite.h"
@@ -23,8 +24,8 @@
 #include "io/lock_file.h"
 #include "report/report.h"
 #include "tasks/prepare_data.h"
-#include "training/run/data_root.h"
-#include "training/run/run_folder.h"
+#include "training/settings/data_root.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 namespace {
@@ -50,7 +51,7 @@ std::string measured_folder(const Suite& suite, const std::string& model, const 
 // True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
 bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
-                 at::Device device) {
+                 const std::string& device) {
   const SuiteBench& bench = *suite.bench;
   const std::string path = measured_folder(suite, model, out) + "/record.json";
   if (!std::filesystem::exists(path)) return false;
@@ -97,7 +98,7 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
   words.push_back("--replace");  // lengths that the suite no longer names
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
-  add("--device", program.common.device.str());
+  add("--device", program.common.device);
   say(program, "speed and memory of the " + bench.preset + " " + bench.task + " model, batch " +
                    std::to_string(bench.batch));
   const int exit_code = run_self(words).exit_code;
@@ -168,6 +169,7 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
   std::vector<Cell> cells;
   if (suite.sweep) plan_sweep(suite, all);
   cells.push_back(cell_named(all, a.only));
+  need_tensors();
   make_folder(out);
   prepare_tasks(cells, data, program);
   run_cells(cells, data, 1, program);
@@ -206,6 +208,7 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out, data);
   if (suite.sweep) plan_sweep(suite, cells);  // refuses before anything is written
+  need_tensors();
   make_folder(out);
   const FileLock lock(suite_lock(out), "the suite folder " + out);
   prepare_tasks(cells, data, program);

@@ -12,8 +12,8 @@
 #include "io/lock_file.h"
 #include "records/check_record.h"
 #include "tasks/prepare_data.h"
-#include "training/run/data_root.h"
-#include "training/run/run_folder.h"
+#include "training/settings/data_root.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 namespace {

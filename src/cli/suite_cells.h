@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/suite_file.h"
-#include "training/run/run_config.h"
+#include "training/settings/run_config.h"
 
 namespace lra::cli {
 

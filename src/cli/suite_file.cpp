@@ -160,7 +160,10 @@ bool lies_with_its_runs(const std::string& file) {
 
 Suite read_suite(const std::string& file) {
   { const InputFile is_a_file(file); }  // refuses anything but a file; opening a pipe would block
-  ConfigTable table = parse_toml_file(file);
+  return suite_of(parse_toml_file(file), file);
+}
+
+Suite suite_of(ConfigTable table, const std::string& file) {
   Suite suite;
   suite.tasks = take_list<std::string>(table, "tasks", file);
   suite.models = take_names(table, "models", file, mixers::mixer_names());

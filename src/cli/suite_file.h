@@ -63,6 +63,8 @@ struct Suite {
 // entry, or an unknown key. models = ["all"] means every model; a suite without a name gets that of
 // its file.
 Suite read_suite(const std::string& file);
+// The same of the content of `file`.
+Suite suite_of(ConfigTable table, const std::string& file);
 
 // Why the suite leaves out the runs of `model` on `task`, by the first section that names both;
 // empty if it does not.

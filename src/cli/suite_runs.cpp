@@ -12,11 +12,12 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/child_process.h"
+#include "cli/compute.h"
 #include "cli/live_lines.h"
 #include "io/atomic_file.h"
 #include "records/run_identity.h"
-#include "training/run/new_record.h"
-#include "training/run/run_folder.h"
+#include "training/settings/new_record.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 namespace {
@@ -70,7 +71,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
     words.insert(words.end(), {"--stop-after", std::to_string(cell.goal)});
   if (share.is_quiet) words.push_back("--quiet");
   if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
-  words.insert(words.end(), {"--device", common.device.str()});
+  words.insert(words.end(), {"--device", common.device});
   if (!share.is_whole)
     words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;

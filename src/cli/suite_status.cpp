@@ -17,8 +17,8 @@
 #include "cli/sweep_cells.h"
 #include "io/lock_file.h"
 #include "io/progress.h"
-#include "training/run/data_root.h"
-#include "training/run/run_folder.h"
+#include "training/settings/data_root.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/sweep_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
-#include "training/run/data_root.h"
+#include "training/settings/data_root.h"
 
 namespace lra::cli {
 namespace {
@@ -183,7 +183,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.out = whole_path(suite_folder(suite, a.out));
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
-  job.device = program.common.device_text;
+  job.device = program.common.device;
   warn_of_other_device(job, program);
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out, job.data);

@@ -11,7 +11,7 @@
 #include "base/text_format.h"
 #include "cli/sweep.h"
 #include "io/atomic_file.h"
-#include "training/run/run_folder.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 namespace {

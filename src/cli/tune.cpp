@@ -4,11 +4,13 @@
 
 #include "base/command_text.h"
 #include "base/config_lines.h"
+#include "cli/compute.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
 #include "cli/usage.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
+#include "training/settings/data_root.h"
 
 namespace lra::cli {
 namespace {
@@ -66,7 +68,7 @@ std::string name_of(const TuneArguments& a) {
   return name;
 }
 
-ConfigTable suite_of(const TuneArguments& a) {
+ConfigTable table_of(const TuneArguments& a) {
   ConfigTable set, varied;
   for (const std::string& text : a.sets) apply_override(set, in_brackets(text));
   take_varied(set, varied);
@@ -131,8 +133,11 @@ ExitCode tune(const Program& program, TuneArguments a) {
   refuse_swapped(a.task, a.models.front(), program.common.argv);
   if (a.suite.out.empty()) a.suite.out = "runs/" + name_of(a);
   a.suite.file = a.suite.out + "/suite.toml";
-  ConfigTable suite = suite_of(a);
-  (void)read_sweep(suite.table("sweep"), "tune");  // refuses before anything is written
+  const ConfigTable suite = table_of(a);
+  const Suite checked = suite_of(suite, a.suite.file);  // refuses before anything is written
+  if (!std::filesystem::exists(a.suite.file))
+    (void)cells_of(checked, a.suite.out, training::data_root(a.suite.data));
+  need_tensors();
   write_suite(a.suite.file, suite);
   say(program, "suite: " + a.suite.file);
   return run_suite(program, a.suite);

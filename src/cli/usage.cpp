@@ -7,7 +7,7 @@
 #include "base/config.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
-#include "training/run/setting_list.h"
+#include "training/settings/setting_list.h"
 
 namespace lra::cli {
 namespace {

@@ -31,7 +31,7 @@ struct ModelInput {
 struct Parameter {
   std::string name;  // as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight"
   at::Tensor tensor;
-  std::string group = {};  // "" is the main one: training/run/group_config.h
+  std::string group = {};  // "" is the main one: training/settings/group_config.h
 };
 
 // The loss of scores [N, C] against labels [N], as a sum or a mean over N, []: cross-entropy of

@@ -1,7 +1,9 @@
-// torch.ops.lra.run: the whole program behind one operator, for `python -m lra`.
+// The whole program: behind the operator torch.ops.lra.run for `python -m lra`, and as a function
+// for the program `lra`, which has no tensors (cli/compute.h).
 #include <torch/library.h>
 
 #include "base/default_threads.h"
+#include "base/revision.h"
 #include "cli/program.h"
 #include "data/batch_order.h"
 #include "io/config_json.h"
@@ -66,3 +68,10 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 }
 
 }  // namespace lra::python
+
+extern "C" int lra_library_run(int argc, char** argv) { return lra::cli::run_command(argc, argv); }
+
+extern "C" const char* lra_library_revision() {
+  static const std::string revision = lra::program_revision();
+  return revision.c_str();
+}

@@ -20,7 +20,7 @@ class TrainedModel : public torch::CustomClassHolder {
   // for a run that predicts masked inputs.
   TrainedModel(const std::string& folder, const std::string& checkpoint, const std::string& device)
       : run_(folder, {.checkpoint = checkpoint}, training::ModelPrecision::kAsTrained,
-             cli::find_device(device)) {
+             at::Device(cli::find_device(device))) {
     training::refuse_masked(run_.stored.config, "lra.arena.load");
   }
 

@@ -185,7 +185,7 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
-// Begins a warning that the presets are not the published ones (training/run/shipped_configs.h).
+// Begins a warning that the presets are not the published ones (settings/shipped_configs.h).
 inline constexpr const char* kEditedPresets = "edited presets: ";
 // This warning, without the words in front; empty if there is none.
 std::string edited_presets_of(const RunRecord& record);

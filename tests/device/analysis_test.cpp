@@ -7,6 +7,7 @@
 #include "analysis/rollout.h"
 #include "analysis/span.h"
 #include "stand_in.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
 
 namespace lra::analysis {
@@ -36,7 +37,7 @@ class AnalysesOnADevice : public testing::TestWithParam<const char*> {
 TEST_P(AnalysesOnADevice, FindWhatTheyFindOnTheCpu) {
   const training::RunConfig run = run_of(GetParam());
   const auto figures = [&](at::Device device) {
-    const auto model = run.make_model(run.make_task()->shape(), device);
+    const auto model = training::make_model(run, run.make_task()->shape(), device);
     const AttentionWeights attention(model, run.model_config, run.mixer_spec(), GetParam());
     SpanSums sums(attention, 0);
     sums.add(tokens());
@@ -76,7 +77,7 @@ TEST(FlopCountOnADevice, IsThatOfTheCpu) {
        {"transformer", "bigbird", "reformer", "sinkhorn", "linear_transformer"}) {
     const training::RunConfig run = run_of(name);
     const auto flops = [&](at::Device device) {
-      const auto model = run.make_model(run.make_task()->shape(), device);
+      const auto model = training::make_model(run, run.make_task()->shape(), device);
       return forward_flops(model, {.tokens_BL = tokens().to(device), .lengths_B = {}});
     };
     EXPECT_EQ(flops(at::kCPU), flops(stand_in())) << name;

@@ -11,14 +11,15 @@
 
 #include "data/batch_order.h"
 #include "training/run/checkpoint.h"
-#include "training/run/stored_run.h"
+#include "training/run/make_model.h"
 #include "training/run/test_runs.h"
+#include "training/settings/stored_run.h"
 
 namespace {
 
 void poison(const lra::training::RunFolder& folder, int64_t token) {
   const auto config = lra::training::read_run(folder).config;
-  const auto model = config.make_model(config.make_task()->shape());
+  const auto model = lra::training::make_model(config, config.make_task()->shape());
   lra::training::FlatParameters parameters(model);
   lra::training::CheckpointStore checkpoints = lra::training::store_of(folder);
   std::vector<std::string> problems;

@@ -112,7 +112,7 @@ def counted_files(profiles):
     """Coverage of every file of ours: (path, lines, lines reached, branches, branches reached)."""
     merged = profiles / "all.profdata"
     subprocess.run([tool("llvm-profdata"), "merge", "-sparse", *profiles.glob("*.profraw"), "-o", merged], check=True)
-    programs = [COVERAGE / "lra", COVERAGE / "liblra_ops.so",
+    programs = [COVERAGE / "lra", COVERAGE / "liblra_python.so", COVERAGE / "liblra_ops.so",
                 *(COVERAGE / f"test_{room}" for room in (*ROOMS, *OTHER_ROOMS))]
     objects = [word for program in programs[1:] for word in ("-object", program)]
     exported = export(programs[0], merged, [], "-summary-only", *objects)

@@ -15,7 +15,8 @@
 #include "tasks/text/test_reviews.h"
 #include "training/loop/test_trainer.h"
 #include "training/ranks/test_ranks.h"
-#include "training/run/presets.h"
+#include "training/run/make_model.h"
+#include "training/settings/presets.h"
 
 namespace lra::training {
 namespace {
@@ -83,7 +84,7 @@ class BadSteps : public TinyTraining {
     (void)store.save(parameters, progress, false);
   }
   FlatParameters parameters_of(const RunConfig& config) const {
-    return FlatParameters(config.make_model(config.make_task()->shape()));
+    return FlatParameters(make_model(config, config.make_task()->shape()));
   }
   std::vector<int64_t> logged(const std::string& name, const std::string& kind) const {
     std::vector<double> losses;

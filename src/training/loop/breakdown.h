@@ -7,7 +7,7 @@
 #include "records/analysis_record.h"
 #include "tasks/task.h"
 #include "training/loop/evaluate.h"
-#include "training/run/run_config.h"
+#include "training/settings/run_config.h"
 
 namespace lra::training {
 

@@ -6,6 +6,7 @@
 
 #include "base/scratch_folder.h"
 #include "base/stop_flag.h"
+#include "models/classifier.h"
 #include "training/run/test_runs.h"
 
 namespace lra::training {

@@ -8,8 +8,8 @@
 
 #include "base/scratch_folder.h"
 #include "training/loop/batches.h"
-#include "training/run/presets.h"
 #include "training/run/test_runs.h"
+#include "training/settings/presets.h"
 
 namespace lra::training {
 namespace {

@@ -11,7 +11,7 @@
 #include "records/run_record.h"
 #include "training/loop/running_mean.h"
 #include "training/ranks/flat_parameters.h"
-#include "training/run/run_folder.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::training {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "training/run/train_config.h"
+#include "training/settings/train_config.h"
 
 namespace lra::training {
 

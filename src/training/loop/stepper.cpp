@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "ops/adam.h"
-#include "training/loop/schedule.h"
 #include "training/loop/step_profiler.h"
+#include "training/settings/schedule.h"
 
 namespace lra::training {
 namespace {

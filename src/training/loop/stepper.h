@@ -11,8 +11,8 @@
 #include "training/ranks/flat_parameters.h"
 #include "training/ranks/gradient_sum.h"
 #include "training/ranks/ranks.h"
-#include "training/run/group_config.h"
-#include "training/run/train_config.h"
+#include "training/settings/group_config.h"
+#include "training/settings/train_config.h"
 
 namespace lra::training {
 

@@ -7,6 +7,7 @@
 
 #include "base/scratch_folder.h"
 #include "mixers/all.h"
+#include "models/classifier.h"
 #include "ops/test_tensors.h"
 #include "training/run/memory_estimate.h"
 #include "training/run/tensor_memory.h"

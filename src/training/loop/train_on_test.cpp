@@ -4,9 +4,10 @@
 
 #include "io/safetensors.h"
 #include "training/loop/test_trainer.h"
-#include "training/run/foreign_weights.h"
 #include "training/run/loaded_run.h"
-#include "training/run/stored_run.h"
+#include "training/run/make_model.h"
+#include "training/settings/foreign_weights.h"
+#include "training/settings/stored_run.h"
 
 namespace lra::training {
 namespace {
@@ -90,7 +91,7 @@ TEST_F(TrainOn, RollsBackToTheEndOfAnEarlierPart) {
   copy_killed_after("run", "poisoned", 12);
   const RunConfig config = read_run(folder("poisoned")).config;
   const TaskShape shape = config.make_task()->shape();
-  FlatParameters parameters(config.make_model(shape));
+  FlatParameters parameters(make_model(config, shape));
   CheckpointStore store = store_of(folder("poisoned"));
   TrainProgress progress = store.load(12, parameters);
   for (int64_t token = 1; token < shape.vocabulary; ++token) poison_token(parameters, token);

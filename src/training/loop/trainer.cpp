@@ -15,10 +15,11 @@
 #include "mixers/python_layer.h"
 #include "records/analysis_record.h"
 #include "training/loop/breakdown.h"
-#include "training/loop/budget.h"
-#include "training/loop/schedule.h"
 #include "training/run/loaded_run.h"
-#include "training/run/run_warnings.h"
+#include "training/run/make_model.h"
+#include "training/settings/budget.h"
+#include "training/settings/run_warnings.h"
+#include "training/settings/schedule.h"
 
 namespace lra::training {
 
@@ -211,7 +212,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       checkpoints_.load(0, parameters_);
       return;
     }
-    const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
+    const FlatParameters fresh(*make_any_model(config_, shape_), FlatUse::kInference);
     parameters_.copy_weights(fresh);
     parameters_.m.zero_();
     parameters_.v.zero_();

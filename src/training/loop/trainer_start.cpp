@@ -11,11 +11,11 @@
 #include "tasks/data_origin.h"
 #include "training/loop/class_metrics.h"
 #include "training/loop/trainer.h"
-#include "training/run/data_root.h"
 #include "training/run/disk_space.h"
 #include "training/run/loaded_run.h"
 #include "training/run/memory_estimate.h"
-#include "training/run/run_warnings.h"
+#include "training/settings/data_root.h"
+#include "training/settings/run_warnings.h"
 
 namespace lra::training {
 

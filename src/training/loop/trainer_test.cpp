@@ -15,7 +15,7 @@
 #include "tasks/text/test_reviews.h"
 #include "training/loop/test_trainer.h"
 #include "training/run/loaded_run.h"
-#include "training/run/presets.h"
+#include "training/settings/presets.h"
 
 namespace lra::training {
 namespace {

@@ -13,6 +13,7 @@
 #include "training/loop/test_trainer.h"
 #include "training/ranks/agreement.h"
 #include "training/ranks/test_ranks.h"
+#include "training/run/make_model.h"
 
 namespace lra::training {
 namespace {
@@ -116,7 +117,7 @@ constexpr int64_t kRankExamples = 8;
 
 struct Model {
   explicit Model(const RunConfig& config)
-      : model(config.make_model(kRankShape)), parameters(model) {}
+      : model(make_model(config, kRankShape)), parameters(model) {}
   models::SequenceClassifier model;
   FlatParameters parameters;
 };

@@ -23,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kStepPrefix = "step_";
 // There for runs that began with trained weights: going back to the beginning, and making the run
 // again, need them.
 constexpr int64_t kInitialStep = 0;
@@ -61,91 +60,6 @@ std::vector<TensorView> views_of(const NamedTensors& tensors, std::vector<at::Te
   return views;
 }
 
-std::string hash_of_data(const std::vector<TensorView>& tensors) {
-  Hasher hasher;
-  for (const TensorView& tensor : tensors) hasher.append(tensor.data);
-  return to_hex(hasher.digest());
-}
-
-using Metadata = std::map<std::string, std::string>;
-constexpr const char* kHashKey = "lra.xxh3";
-
-// Hash of everything in a file except the entry of the hash itself.
-std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metadata,
-                         const std::string& data_hash) {
-  metadata.erase(kHashKey);
-  Json entries = Json::array();
-  for (const TensorView& tensor : tensors) {
-    entries.push_back({tensor.name, to_string(tensor.dtype), tensor.shape});
-  }
-  return to_hex(hash128(json_text({metadata, entries, data_hash})));
-}
-
-Json health_json(const Health& h) {
-  return {{"skipped", h.skipped},       {"skipped_in_a_row", h.skipped_in_a_row},
-          {"roll_backs", h.roll_backs}, {"undone", h.undone},
-          {"mean_loss", h.mean_loss},   {"mean_norm", h.mean_norm},
-          {"num_good", h.num_good}};
-}
-
-Health health_of(std::optional<JsonFields> fields) {
-  if (!fields) return {};
-  return {.skipped = fields->get<int64_t>("skipped"),
-          .skipped_in_a_row = fields->get<int64_t>("skipped_in_a_row"),
-          .roll_backs = fields->get<int64_t>("roll_backs"),
-          .undone = fields->get<int64_t>("undone"),
-          .mean_loss = fields->get<double>("mean_loss"),
-          .mean_norm = fields->get<double>("mean_norm"),
-          .num_good = fields->get<int64_t>("num_good")};
-}
-
-Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
-  Json progress = {{"step", p.step},
-                   {"tokens", p.tokens},
-                   {"computed_tokens", p.computed_tokens},
-                   {"last_eval_step", p.last_eval_step},
-                   {"best_accuracy", p.best_accuracy},
-                   {"best_step", p.best_step},
-                   {"loss_sum", p.mean.loss_sum},
-                   {"correct", p.mean.correct},
-                   {"count", p.mean.count}};
-  if (p.health != Health{}) progress["health"] = health_json(p.health);
-  Metadata metadata = {{"format", "pt"}, {"lra.progress", json_text(progress)}};
-  add_identity(run, metadata);
-  return metadata;
-}
-
-// Returns the hash of the tensors' data.
-std::string write_file(const std::string& path, const std::vector<TensorView>& tensors,
-                       const TrainProgress& progress, const RunIdentity& run) {
-  Metadata metadata = metadata_of(progress, run);
-  const std::string data_hash = hash_of_data(tensors);
-  metadata[kHashKey] = hash_of_file(tensors, metadata, data_hash);
-  write_safetensors(path, tensors, metadata);
-  return data_hash;
-}
-
-TrainProgress progress_of(const SafetensorsFile& file) {
-  const auto found = file.metadata().find("lra.progress");
-  if (found == file.metadata().end()) {
-    throw Error({.where = file.path(),
-                 .what = "there is no lra.progress in its metadata",
-                 .expected = "a checkpoint of lra"});
-  }
-  const Json json = parse_json(found->second, file.path());
-  JsonFields fields(json, file.path(), "lra.progress");
-  return {.step = fields.get<int64_t>("step"),
-          .tokens = fields.get<int64_t>("tokens"),
-          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
-          .last_eval_step = fields.get<int64_t>("last_eval_step"),
-          .best_accuracy = fields.get<double>("best_accuracy"),
-          .best_step = fields.get<int64_t>("best_step"),
-          .mean = {.loss_sum = fields.get<double>("loss_sum"),
-                   .correct = fields.get<int64_t>("correct"),
-                   .count = fields.get<int64_t>("count")},
-          .health = health_of(fields.find_object("health"))};
-}
-
 // The moments of a model: m or v, named prefix + the parameter's name.
 NamedTensors moments_of(const FlatParameters& parameters, const at::Tensor& flat,
                         const std::string& prefix) {
@@ -155,14 +69,6 @@ NamedTensors moments_of(const FlatParameters& parameters, const at::Tensor& flat
         {prefix + part.name, flat.narrow(0, part.offset, part.count).view(part.shape)});
   }
   return moments;
-}
-
-[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& what,
-                         const std::string& expected) {
-  throw Error({.where = file.path(),
-               .what = what,
-               .expected = expected,
-               .advice = "the file is damaged or not a checkpoint of this model"});
 }
 
 void copy_data(const TensorView& from, const at::Tensor& to) {
@@ -177,10 +83,10 @@ void copy_data(const TensorView& from, const at::Tensor& to) {
 void read_into(const SafetensorsFile& file, const NamedTensors& tensors) {
   for (const auto& [name, tensor, group] : tensors) {
     const TensorView* found = file.find(name);
-    if (!found) refuse(file, "tensor '" + name + "' is missing", "");
+    if (!found) refuse_weights(file, "tensor '" + name + "' is missing", "");
     const at::Tensor real = as_real(tensor);
     if (real.sizes() != found->shape || found->dtype != dtype_of(real)) {
-      refuse(file, "tensor '" + name + "' has another shape or type", "");
+      refuse_weights(file, "tensor '" + name + "' has another shape or type", "");
     }
   }
   for (const auto& [name, tensor, group] : tensors) copy_data(*file.find(name), tensor);
@@ -188,7 +94,8 @@ void read_into(const SafetensorsFile& file, const NamedTensors& tensors) {
 
 void check_count(const SafetensorsFile& file, size_t num_tensors) {
   if (file.tensors().size() == num_tensors) return;
-  refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
+  refuse_weights(file, std::to_string(file.tensors().size()) + " tensors",
+                 std::to_string(num_tensors));
 }
 
 // Copies all that model.safetensors holds; files of earlier versions lack buffers of other dtypes.
@@ -199,45 +106,6 @@ void read_weights(const SafetensorsFile& file, const FlatParameters& parameters)
   read_into(file, all);
 }
 
-void refuse_file_of_others(const SafetensorsFile& file) {
-  for (const auto& [key, value] : file.metadata()) {
-    if (key.starts_with("lra.")) return;
-  }
-  throw Error({.where = file.path(),
-               .what = "is a safetensors file that lra did not write: its metadata names no run",
-               .expected = "a checkpoint of lra",
-               .advice = "'lra train TASK MODEL --init-from FILE' starts a run with such weights"});
-}
-
-// Returns the hash of the tensors' data.
-std::string check_hash(const SafetensorsFile& file) {
-  refuse_file_of_others(file);
-  std::string data_hash = hash_of_data(file.tensors());
-  const auto hash = file.metadata().find(kHashKey);
-  if (hash == file.metadata().end() ||
-      hash->second != hash_of_file(file.tensors(), file.metadata(), data_hash)) {
-    refuse(file, "the contents do not match their hash", "the bytes that were written");
-  }
-  return data_hash;
-}
-
-// The contents of a file of weights, which may be in any folder but that of another step.
-LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity> expected,
-                       const std::string& advice) {
-  LoadedWeights found{.hash = check_hash(file)};
-  found.run = find_identity(file.metadata(), file.path());
-  if (!expected.empty()) refuse_foreign_weights(found.run, expected, file.path(), advice);
-  found.progress = progress_of(file);
-  // Behind a link, as "latest", too.
-  std::error_code ignored;
-  const std::string folder = fs::canonical(file.path(), ignored).parent_path().filename().string();
-  const std::string step = std::to_string(found.progress.step);
-  if (!expected.empty() && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
-    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
-  }
-  return found;
-}
-
 // The advice is given only to callers that ask for a file of the run itself.
 constexpr const char* kNoAdvice = "";
 constexpr const char* kForeignAdvice =
@@ -245,11 +113,11 @@ constexpr const char* kForeignAdvice =
 
 // The two files of a checkpoint and its folder belong to the same moment of the run.
 void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
-  const TrainProgress progress = progress_of(moments);
+  const TrainProgress progress = progress_in(moments);
   if (progress == of_weights && progress.step == step) return;
-  refuse(moments, "lra.progress is that of step " + std::to_string(progress.step),
-         "the one of model.safetensors, step " + std::to_string(of_weights.step) +
-             ", in folder step_" + std::to_string(step));
+  refuse_weights(moments, "lra.progress is that of step " + std::to_string(progress.step),
+                 "the one of model.safetensors, step " + std::to_string(of_weights.step) +
+                     ", in folder step_" + std::to_string(step));
 }
 
 void rename_folder(const std::string& from, const std::string& to) {
@@ -301,11 +169,12 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   make_folder(partial);
   // Files do not depend on the device that wrote them, and can be read on any.
   std::vector<at::Tensor> kept;
-  const std::string hash = write_file(partial + "/model.safetensors",
-                                      views_of(parameters.saved(), kept), progress, runs_.front());
+  const std::string hash = write_weights(
+      partial + "/model.safetensors", views_of(parameters.saved(), kept), progress, runs_.front());
   NamedTensors moments = moments_of(parameters, parameters.m, "m.");
   std::ranges::move(moments_of(parameters, parameters.v, "v."), std::back_inserter(moments));
-  write_file(partial + "/optimizer.safetensors", views_of(moments, kept), progress, runs_.front());
+  write_weights(partial + "/optimizer.safetensors", views_of(moments, kept), progress,
+                runs_.front());
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
@@ -356,10 +225,10 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
 TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
   const auto file =
       SafetensorsFile::open(folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors");
-  const TrainProgress progress = describe(file, runs_, kNoAdvice).progress;
+  const TrainProgress progress = describe_weights(file, runs_, kNoAdvice).progress;
   if (progress.step != step) {
-    refuse(file, "holds the weights of step " + std::to_string(progress.step),
-           "those of step " + std::to_string(step));
+    refuse_weights(file, "holds the weights of step " + std::to_string(progress.step),
+                   "those of step " + std::to_string(step));
   }
   read_weights(file, parameters);
   return progress;
@@ -401,7 +270,7 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
   const std::string folder = folder_of(kStepPrefix + std::to_string(step));
   const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-  (void)describe(moments, runs_, kNoAdvice);
+  (void)describe_weights(moments, runs_, kNoAdvice);
   check_count(moments, 2 * parameters.parts().size());
   const TrainProgress progress = load_weights_of(step, parameters);
   check_progress(moments, progress, step);
@@ -427,13 +296,9 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected) {
   const auto file = SafetensorsFile::open(path);
-  LoadedWeights loaded = describe(file, expected, kForeignAdvice);
+  LoadedWeights loaded = describe_weights(file, expected, kForeignAdvice);
   read_weights(file, parameters);
   return loaded;
-}
-
-LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected) {
-  return describe(SafetensorsFile::open(path), expected, kNoAdvice);
 }
 
 namespace {
@@ -443,11 +308,11 @@ void refuse_useless(const SafetensorsFile& file, const NamedTensors& weights) {
   bool is_zero = true;
   for (const auto& [name, tensor, group] : weights) {
     if (!tensor.isfinite().all().item<bool>()) {
-      refuse(file, "a weight is NaN or infinite", "trained weights");
+      refuse_weights(file, "a weight is NaN or infinite", "trained weights");
     }
     is_zero = is_zero && !tensor.any().item<bool>();
   }
-  if (is_zero) refuse(file, "all weights are zero", "trained weights");
+  if (is_zero) refuse_weights(file, "all weights are zero", "trained weights");
 }
 
 void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, Dtype wanted) {
@@ -463,9 +328,8 @@ void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, D
 
 MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters) {
   const auto file = SafetensorsFile::open(path);
-  const Metadata& metadata = file.metadata();
-  if (metadata.contains(kHashKey)) (void)check_hash(file);
-  MatchedWeights found{.run = find_identity(metadata, path)};
+  if (has_weights_hash(file)) (void)check_weights_hash(file);
+  MatchedWeights found{.run = find_identity(file.metadata(), path)};
   std::set<std::string> taken;
   NamedTensors places, read;
   for (const auto& [name, tensor, group] : parameters.saved()) {
@@ -484,7 +348,8 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
     if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
   }
   if (taken.empty()) {
-    refuse(file, "none of its tensors fits the model", "tensors with the model's names and shapes");
+    refuse_weights(file, "none of its tensors fits the model",
+                   "tensors with the model's names and shapes");
   }
   refuse_useless(file, read);
   for (size_t i = 0; i < places.size(); ++i) places[i].tensor.copy_(read[i].tensor);
@@ -493,7 +358,7 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
 
 std::string weights_hash(const FlatParameters& parameters) {
   std::vector<at::Tensor> kept;
-  return hash_of_data(views_of(parameters.saved(), kept));
+  return hash_of_tensors(views_of(parameters.saved(), kept));
 }
 
 }  // namespace lra::training

@@ -13,27 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "records/run_identity.h"
-#include "training/loop/running_mean.h"
-#include "training/loop/step_guard.h"
 #include "training/ranks/flat_parameters.h"
+#include "training/settings/weights_file.h"
 
 namespace lra::training {
-
-// State, in addition to the tensors, that a resume needs to continue as if nothing had happened. It
-// has no times, so the files of a resumed run equal those of an uninterrupted one byte for byte.
-struct TrainProgress {
-  int64_t step = 0;  // updates made
-  // Counts as in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more
-  // padding, and dropped other numbers.
-  int64_t tokens = 0, computed_tokens = 0;
-  int64_t last_eval_step = 0;
-  double best_accuracy = -1;  // on validation
-  int64_t best_step = -1;
-  RunningMean mean = {};  // of the steps since the last line of metrics
-  Health health = {};     // written only when something is in it
-  bool operator==(const TrainProgress&) const = default;
-};
 
 class CheckpointStore {
  public:
@@ -88,21 +71,12 @@ class CheckpointStore {
   std::vector<RunIdentity> runs_;
 };
 
-struct LoadedWeights {
-  TrainProgress progress = {};
-  std::optional<RunIdentity> run = {};  // nothing: the file does not say
-  std::string hash = {};                // weights_hash of what it holds
-};
-
 // Loads the weights of one model.safetensors by name. Unless `expected` is empty, they are refused
 // when they are those of no run in it, or of another step than their folder is named by. Throws
 // lra::Error naming the tensor that is missing, left over, or of another shape or type, and when
 // the hash does not match; `parameters` are as before then.
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected);
-
-// The same without a model: no weights are loaded.
-LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected);
 
 // The result of matching the tensors of a file with those of a model.
 struct MatchedWeights {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "training/ranks/flat_parameters.h"
-#include "training/run/run_folder.h"
-#include "training/run/train_config.h"
+#include "training/settings/run_folder.h"
+#include "training/settings/train_config.h"
 
 namespace lra::training {
 

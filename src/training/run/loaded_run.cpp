@@ -8,42 +8,13 @@
 #include "io/atomic_file.h"
 #include "mixers/python_layer.h"
 #include "tasks/prepare_data.h"
-#include "training/run/data_root.h"
-#include "training/run/stored_run.h"
+#include "training/run/make_model.h"
+#include "training/settings/data_root.h"
+#include "training/settings/stored_run.h"
 
 namespace lra::training {
 
 namespace fs = std::filesystem;
-
-namespace {
-constexpr const char* kWeightsFile = "model.safetensors";
-}  // namespace
-
-bool is_exported(const std::string& run) {
-  std::error_code ignored;
-  return fs::is_regular_file(run + "/" + kWeightsFile, ignored) &&
-         !fs::exists(RunFolder{run}.checkpoints(), ignored);
-}
-
-std::string tested_checkpoint(const RunRecord& record) {
-  if (record.status != RunStatus::kDone || record.checkpoint == "last") return "last";
-  return record.checkpoint == "best" ? "best" : "step_" + std::to_string(record.test->step);
-}
-
-std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
-  std::error_code ignored;
-  const bool is_path = checkpoint.find_first_of("./") != std::string::npos;
-  if (is_path &&
-      (checkpoint.ends_with(".safetensors") || fs::is_regular_file(checkpoint, ignored))) {
-    return checkpoint;
-  }
-  if (checkpoint.find('/') != std::string::npos && fs::is_directory(checkpoint, ignored)) {
-    return checkpoint + "/" + kWeightsFile;
-  }
-  if (is_exported(run)) return run + "/" + kWeightsFile;
-  const std::string name = checkpoint == "last" ? "latest" : checkpoint;
-  return RunFolder{run}.checkpoints() + "/" + name + "/" + kWeightsFile;
-}
 
 namespace {
 
@@ -102,19 +73,6 @@ LoadedWeights weights_of(const std::string& file, bool foreign, const StoredRun&
   }
 }
 
-// The run has ended in order, so that its record and its checkpoints are of the same moment.
-bool has_settled(const RunRecord& run) {
-  return run.status == RunStatus::kDone ||
-         (run.status == RunStatus::kStopped && run.failure.empty());
-}
-
-// The step of the weights in a folder of this name; nothing if the record does not say.
-std::optional<int64_t> recorded_step(const std::string& folder, const RunRecord& run) {
-  if (!has_settled(run)) return {};
-  if (folder == "latest") return run.steps;
-  return folder == "best" && run.best_val ? std::optional(run.best_val->step) : std::nullopt;
-}
-
 // The word for the weights in a folder that 'lra export' wrote, which may be of any step. Throws
 // lra::Error if other ones are asked for.
 std::string exported_checkpoint(const std::string& folder, const RunRecord& run, int64_t step,
@@ -134,74 +92,13 @@ std::string exported_checkpoint(const std::string& folder, const RunRecord& run,
 
 }  // namespace
 
-void refuse_other_weights(const std::string& file, const LoadedWeights& found,
-                          const RunRecord& run) {
-  const std::string folder = fs::path(file).parent_path().filename();
-  const int64_t step = found.progress.step;
-  const auto refuse = [&](const std::string& what, const std::string& expected) {
-    throw Error({.where = file,
-                 .what = what,
-                 .expected = expected,
-                 .advice = "restore checkpoints/" + folder +
-                           " and record.json of the same run, or "
-                           "name another step with --checkpoint step_N"});
-  };
-  const std::string weights = "holds the weights of step " + std::to_string(step);
-  if (const auto recorded = recorded_step(folder, run); recorded && *recorded != step) {
-    refuse(weights, "those of step " + std::to_string(*recorded) + ", as record.json says");
-  }
-  if (folder == "best" && found.progress.best_step != step) {
-    refuse(weights,
-           "those of its best validation, step " + std::to_string(found.progress.best_step));
-  }
-  const int64_t hashed_step = run.test ? run.test->step : run.steps;
-  if (has_settled(run) && step == hashed_step && found.hash != run.weights_hash) {
-    refuse(weights + " with the hash " + found.hash, run.weights_hash + ", as record.json says");
-  }
-}
-
-namespace {
-
-// The accuracy next to exported weights looks like theirs.
-void refuse_untested_weights(const std::string& file, int64_t step, const RunRecord& run) {
-  if (!run.test || run.test->step == step) return;
-  throw Error({.where = file,
-               .what = "holds the weights of step " + std::to_string(step),
-               .expected = "those of step " + std::to_string(run.test->step) +
-                           ", which the accuracy in record.json is of",
-               .advice = "export the run without --checkpoint"});
-}
-
-}  // namespace
-
-std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
-                                                  const std::string& record_path) {
-  if (run.kind != "train" || fs::path(record_path).filename() != "record.json") return {};
-  std::vector<std::string> findings, names = {"best", "latest"};
-  if (run.test) names.push_back("step_" + std::to_string(run.test->step));
-  const bool exported = is_exported(folder_of(record_path));
-  if (exported) names = {"latest"};  // the one file that there is
-  for (const std::string& name : names) {
-    const std::string file = checkpoint_file(folder_of(record_path), name);
-    if (!is_there(file)) continue;
-    try {
-      const LoadedWeights found = describe_weights(file, identities_of(run));
-      refuse_other_weights(file, found, run);
-      if (exported) refuse_untested_weights(file, found.progress.step, run);
-    } catch (const Error& error) {
-      findings.push_back(error.what());
-    }
-  }
-  return findings;
-}
-
 LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
                      ModelPrecision precision, at::Device device)
     : folder(folder),
       stored(read_run_for(folder, precision)),
       checkpoint(choice.checkpoint.empty() ? tested_checkpoint(stored.record) : choice.checkpoint),
       task(stored.config.make_task()),
-      model(stored.config.make_any_model(task->shape(), device)),
+      model(make_any_model(stored.config, task->shape(), device)),
       parameters(*model, FlatUse::kInference),
       weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored, parameters)) {
   if (!is_exported(folder)) return;

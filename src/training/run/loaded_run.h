@@ -9,36 +9,12 @@
 #include "models/classifier.h"
 #include "tasks/task.h"
 #include "training/loop/evaluate.h"
-#include "training/loop/weights_choice.h"
 #include "training/ranks/flat_parameters.h"
 #include "training/run/checkpoint.h"
-#include "training/run/stored_run.h"
+#include "training/settings/stored_run.h"
+#include "training/settings/weights_choice.h"
 
 namespace lra::training {
-
-// Maps "last", "best", "step_N" or the path of a model.safetensors to the file. An analysis names
-// its checkpoint by the same word. A folder that 'lra export' wrote has a single file, next to its
-// record.
-std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
-
-// True for a folder that 'lra export' wrote: weights next to the record instead of checkpoints.
-bool is_exported(const std::string& run);
-
-// "best" or "last": the checkpoint that the test figure of a run is of; "step_N" where the best was
-// damaged; of an unfinished run, the last.
-std::string tested_checkpoint(const RunRecord& record);
-
-// Throws lra::Error for weights of the run itself that contradict its record: `file` is in
-// checkpoints/best or checkpoints/latest and has another step, or has the tested step (of a stopped
-// run: the last one) and another hash. A run that is running, or was lost, may be ahead of its
-// record: then only `best` has to be the best validation up to its own step.
-void refuse_other_weights(const std::string& file, const LoadedWeights& found,
-                          const RunRecord& run);
-
-// One line for each checkpoint next to a file named record.json that contradicts the record or
-// cannot be read: best, latest and that of the tested step, if they exist. Reads these files.
-std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
-                                                  const std::string& record_path);
 
 enum class ModelPrecision {
   kAsTrained,  // train.precision

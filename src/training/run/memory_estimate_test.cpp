@@ -6,6 +6,7 @@
 #include "base/scratch_folder.h"
 #include "data/test_fixtures.h"
 #include "ops/test_tensors.h"
+#include "training/run/make_model.h"
 #include "training/run/tensor_arena.h"
 #include "training/run/test_runs.h"
 
@@ -35,7 +36,7 @@ class Estimating : public ::testing::Test {
                                     "train.batch_size=64", "train.eval_batch_size=1"};
     all.insert(all.end(), sets.begin(), sets.end());
     const RunConfig run = tiny_run(all, "local");
-    const models::SequenceClassifier model = run.make_model(kShape);
+    const models::SequenceClassifier model = make_model(run, kShape);
     FlatParameters parameters(model);
     const at::Tensor before = parameters.values.clone();
     Stepper stepper(model, parameters, run.train, 1);

@@ -8,15 +8,16 @@
 #include "io/progress.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
-#include "training/loop/budget.h"
-#include "training/loop/self_pretraining.h"
 #include "training/run/checkpoint.h"
-#include "training/run/data_root.h"
-#include "training/run/fairness.h"
-#include "training/run/foreign_weights.h"
+#include "training/run/make_model.h"
 #include "training/run/memory_estimate.h"
-#include "training/run/new_record.h"
-#include "training/run/shipped_configs.h"
+#include "training/settings/budget.h"
+#include "training/settings/data_root.h"
+#include "training/settings/fairness.h"
+#include "training/settings/foreign_weights.h"
+#include "training/settings/new_record.h"
+#include "training/settings/self_pretraining.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::training {
 namespace {
@@ -106,7 +107,7 @@ std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const Ta
     refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
                           memory_left(options, ranks));
   }
-  return config.make_any_model(shape, options.device);
+  return make_any_model(config, shape, options.device);
 }
 
 // Names what has no counterpart, the first few of each kind. Weights of a masked run lack the

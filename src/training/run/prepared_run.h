@@ -8,9 +8,9 @@
 #include "tasks/task.h"
 #include "training/loop/step_profiler.h"
 #include "training/ranks/ranks.h"
-#include "training/run/run_config.h"
-#include "training/run/run_folder.h"
 #include "training/run/tensor_memory.h"
+#include "training/settings/run_config.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::training {
 

@@ -13,9 +13,9 @@
 #include "records/run_record.h"
 #include "training/ranks/flat_parameters.h"
 #include "training/run/checkpoint.h"
-#include "training/run/presets.h"
-#include "training/run/run_config.h"
-#include "training/run/run_folder.h"
+#include "training/settings/presets.h"
+#include "training/settings/run_config.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::training {
 

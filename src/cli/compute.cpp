@@ -1,0 +1,95 @@
+// The flags of the commands that do all their work with tensors.
+#include "cli/compute.h"
+
+#include "io/toml.h"
+#include "mixers/all.h"
+
+namespace lra::cli {
+namespace {
+
+// [mixer] of the --set assignments.
+ConfigTable mixer_settings(const std::vector<std::string>& sets) {
+  ConfigTable all;
+  for (const std::string& set : sets) apply_override(all, set);
+  for (const auto& [key, value] : all) {
+    if (key == "mixer" && value.as_table()) continue;
+    throw Error({.where = value.where,
+                 .what = "unknown setting '" + key + "'",
+                 .expected = "mixer.SETTING=VALUE"});
+  }
+  return all.table("mixer");
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Program& program) {
+  auto a = std::make_shared<EvalArguments>();
+  auto* command =
+      add_command(app, program, "eval",
+                  "evaluate a run: accuracy, where it fails, and the prediction of each example",
+                  [&program, a] {
+                    (void)training::read_run({a->run});
+                    return eval(program, *a);
+                  });
+  command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
+  command->add_option("--split", a->split, "train, val or test (default test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  add_weights(*command, a->weights);
+  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option(
+      "--predictions", a->predictions,
+      "write prediction, probabilities and properties of each example to this CSV file");
+  command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
+}
+
+void add_export(CLI::App& app, Program& program) {
+  auto a = std::make_shared<ExportArguments>();
+  auto* command = add_command(
+      app, program, "export",
+      "write a run's weights, settings, record, card and checksums to a folder", [&program, a] {
+        (void)training::read_run({a->run});
+        return export_run(program, *a);
+      });
+  command->add_option("run", a->run, "a run folder")->required();
+  command->add_option("--out", a->out, "folder to write; must not exist")->required();
+  command->add_option("--checkpoint", a->weights.checkpoint,
+                      "best, last or step_N (default: the one that was tested)");
+}
+
+void add_mixer(CLI::App& app, Program& program) {
+  CLI::App* mixer = app.add_subcommand("mixer", "run one mixer on a tensor from a file");
+  mixer->require_subcommand(1);
+  auto a = std::make_shared<MixerArguments>();
+  auto* command =
+      add_command(*mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
+                  [&program, a] {
+                    a->settings = mixers::find_mixer(a->name).resolve(mixer_settings(a->sets));
+                    return run_mixer(program, *a);
+                  });
+  command->add_option("name", a->name, "a model")->required();
+  command
+      ->add_option(
+          "--in", a->in,
+          "safetensors with 'x' [B, L, D] (F32, BF16 or F64), optionally 'mask' [B, L] (U8 or "
+          "BOOL, 1 = token, padding on the right), and all weights or none")
+      ->required();
+  command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
+  add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");
+  command->add_option("--seed", a->seed, "seed of new weights (default 0)")
+      ->check(seed_range())
+      ->each([a](const std::string&) { a->has_seed = true; });
+  command->add_option("--heads", a->heads, "attention heads (default 1)")->check(count_range());
+  command->add_option("--head-dim", a->head_dim, "width of a head (default D / heads)")
+      ->check(count_range());
+  command
+      ->add_option("--max-length", a->max_length,
+                   "length that the weights are made for (default L)")
+      ->check(CLI::Range(int64_t{1}, mixers::kMostTokens));
+}
+
+void add_info(CLI::App& app, Program& program) {
+  add_command(app, program, "info", "print version, machine, threads and the kernels chosen",
+              [&program] { return info(program); });
+}
+
+}  // namespace lra::cli

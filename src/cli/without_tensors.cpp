@@ -1,0 +1,91 @@
+// The program without LibTorch: in the place of src/compute and of what settings ask of tensors.
+#include <dlfcn.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "base/revision.h"
+#include "base/stop_flag.h"
+#include "cli/compute.h"
+#include "cli/program.h"
+#include "mixers/python_layer.h"
+#include "training/settings/fairness.h"
+
+namespace lra {
+namespace cli {
+namespace {
+
+int refuse_library(const std::string& library, const std::string& what) {
+  std::fprintf(stderr, "lra: %s: %s; build or install the program again\n", library.c_str(),
+               what.c_str());
+  return static_cast<int>(ExitCode::kUserError);
+}
+
+// The library has its own handlers of signals. Until it listens, a request to stop ends the
+// process, and one to save waits.
+void stop_listening() {
+  end_at_first_signal();
+  const sigset_t saves = save_signals();
+  sigprocmask(SIG_BLOCK, &saves, nullptr);
+  if (const int signal = take_save_request()) std::raise(signal);
+}
+
+}  // namespace
+
+int run_with_tensors(int argc, char** argv) {
+  stop_listening();
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::string path = program.parent_path() / "liblra_python.so";
+  // As if it had been linked: LibTorch's own libraries look for one another among global names.
+  void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
+  if (!library) return refuse_library(path, std::string("cannot be loaded (") + ::dlerror() + ")");
+  const auto revision =
+      reinterpret_cast<decltype(&lra_library_revision)>(::dlsym(library, "lra_library_revision"));
+  const auto run =
+      reinterpret_cast<decltype(&lra_library_run)>(::dlsym(library, "lra_library_run"));
+  if (!revision || !run || revision() != program_revision())
+    return refuse_library(path, "is of another revision than this program");
+  return run(argc, argv);
+}
+
+void need_tensors() { throw NeedsTensors(); }
+void start_tensors(const std::string&, int) {}
+std::string find_gpu(const std::string&, std::optional<int>) { throw NeedsTensors(); }
+std::string gpus_found() { throw NeedsTensors(); }
+Provenance program_provenance(const CommonOptions&) { throw NeedsTensors(); }
+ExitCode eval(const Program&, const EvalArguments&) { throw NeedsTensors(); }
+ExitCode export_run(const Program&, const ExportArguments&) { throw NeedsTensors(); }
+ExitCode run_mixer(const Program&, const MixerArguments&) { throw NeedsTensors(); }
+ExitCode info(const Program&) { throw NeedsTensors(); }
+ExitCode train(const Program&, const TrainArguments&, training::ChangedRun,
+               const training::RunFolder&) {
+  throw NeedsTensors();
+}
+RunRecord repeat(const Program&, const RepeatedRun&) { throw NeedsTensors(); }
+std::optional<AnalysisRecord> analysis_of(const std::string&, const CommonOptions&,
+                                          const AnalyzeArguments&, const std::string&) {
+  throw NeedsTensors();
+}
+ExitCode measure_one(const BenchArguments&, const std::string&) { throw NeedsTensors(); }
+
+}  // namespace cli
+
+namespace mixers {
+bool has_interpreter() { return false; }
+PythonSource python_source(const std::string&) { throw cli::NeedsTensors(); }
+std::vector<std::string> python_faults(const std::string&, bool, bool) {
+  throw cli::NeedsTensors();
+}
+std::vector<PythonGroup> python_groups(const ConfigTable&, const LayerShape&) {
+  throw cli::NeedsTensors();
+}
+}  // namespace mixers
+
+namespace training {
+int64_t count_parameters(const RunConfig&) { throw cli::NeedsTensors(); }
+}  // namespace training
+
+}  // namespace lra

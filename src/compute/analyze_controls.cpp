@@ -1,0 +1,190 @@
+// Scores of a run on other inputs: without order, without distance, longer, larger.
+#include "analysis/adapted_model.h"
+#include "compute/analyses.h"
+#include "data/drawn_examples.h"
+#include "tasks/all.h"
+#include "tasks/data_checks.h"
+#include "tasks/prepare_data.h"
+#include "training/loop/evaluate.h"
+#include "training/settings/data_root.h"
+
+namespace lra::cli {
+namespace {
+
+using training::LoadedRun;
+
+const std::vector<int64_t> kFields = {16, 64, 256};  // where --fields is not given
+
+// Evaluations of one run, one after another, until one is stopped.
+class ChangedInputs {
+ public:
+  ChangedInputs(const LoadedRun& run, const CommonOptions& common, int64_t examples)
+      : run_(run), common_(common), examples_(examples) {}
+
+  // Returns false when a stop was requested. Lengths that an adapted model refuses are recorded as
+  // refused.
+  bool add(const std::string& change, const std::string& value, const Split& split,
+           const analysis::Adaptation& to) {
+    ChangedInput result{.change = change, .value = value, .refused = ""};
+    try {
+      const models::SequenceClassifier model = analysis::adapted_model(run_, to);
+      auto found = training::evaluate_with_bar(
+          model, split, to.shape, batch_size(to.shape), examples_,
+          {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
+          run_.stored.config.train.trim_padding);
+      if (found.stopped) return false;
+      found.summary.step = run_.weights.progress.step;
+      result.score = found.summary;
+    } catch (const analysis::BoundToLength& error) {
+      result.refused = error.what();
+    }
+    scores.push_back(std::move(result));
+    return true;
+  }
+
+  std::vector<ChangedInput> scores;
+
+ private:
+  // Batch of as many tokens as the run evaluates at once.
+  int64_t batch_size(const TaskShape& shape) const {
+    const int64_t tokens = run_.stored.config.train.eval_batch_size * run_.task->shape().length;
+    return std::max<int64_t>(1, tokens / shape.length);
+  }
+
+  const LoadedRun& run_;
+  const CommonOptions& common_;
+  int64_t examples_;
+};
+
+std::string examples_choice(int64_t examples) { return examples > 0 ? kDrawnExamples : "all"; }
+
+int64_t examples_of(const std::vector<ChangedInput>& scores) {
+  for (const ChangedInput& one : scores) {
+    if (one.score) return one.score->num_examples;
+  }
+  return 0;
+}
+
+// The controls that the run was trained with.
+analysis::Adaptation unchanged(const LoadedRun& run) {
+  return {.shape = run.task->shape(),
+          .receptive_field = run.stored.config.model_config.receptive_field};
+}
+
+// The task of the run with longer or shorter sequences; shape and split go together.
+struct OtherLength {
+  std::unique_ptr<tasks::Task> task;
+  Split split;
+};
+
+OtherLength at_length(const LoadedRun& run, const Dataset& dataset, int64_t length,
+                      const std::string& split) {
+  training::RunConfig config = run.stored.config;
+  if (config.task_settings.find("length") == nullptr) {
+    throw Error({.where = "--lengths",
+                 .what = "the length of " + config.task + " is fixed",
+                 .expected = "a task with a setting task.length, such as text",
+                 .advice = "leave --lengths out"});
+  }
+  config.task_settings.set("length", {length, "--lengths"});
+  auto task = config.make_task();
+  Split examples = config.split_of(*task, dataset, split);
+  return {std::move(task), std::move(examples)};
+}
+
+bool measure_controls(const LoadedRun& run, const Dataset& dataset, const AnalyzeArguments& a,
+                      ChangedInputs& inputs) {
+  // A length that cannot be is refused before anything is evaluated.
+  std::vector<OtherLength> others;
+  for (const int64_t length : a.lengths) others.push_back(at_length(run, dataset, length, a.split));
+  const analysis::Adaptation own = unchanged(run);
+  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  bool going = inputs.add("none", "", split, own) &&
+               inputs.add("shuffled tokens", "", split.with_shuffled_tokens(), own);
+  for (const int64_t field : a.fields.empty() ? kFields : a.fields) {
+    if (!going || field >= own.shape.length) continue;
+    going = inputs.add("receptive field", std::to_string(field), split,
+                       {.shape = own.shape, .receptive_field = field});
+  }
+  for (const OtherLength& other : others) {
+    if (!going) break;
+    const TaskShape shape = other.task->shape();
+    going = inputs.add("length", std::to_string(shape.length), other.split,
+                       {.shape = shape, .receptive_field = own.receptive_field});
+  }
+  return going;
+}
+
+}  // namespace
+
+std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
+                                               const AnalyzeArguments& a,
+                                               const std::string& folder) {
+  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained,
+                      at::Device(common.device));
+  const Dataset dataset = analysis_data(run, common, a);
+  ChangedInputs inputs(run, common, a.examples);
+  if (!measure_controls(run, dataset, a, inputs)) return {};
+  AnalysisRecord record = empty_analysis(run, "controls", common, &dataset);
+  record.split = a.split;
+  record.num_examples = examples_of(inputs.scores);
+  record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
+  record.choices["weights"] =
+      "the run's own, trained on unchanged inputs: a score can fall because "
+      "the change is unknown to them, too";
+  record.choices["shuffled tokens"] = "every example in a random order of its own, CLS in front";
+  record.choices["receptive field"] =
+      "blocks of so many tokens, encoded apart at their own positions; the classifier reads the "
+      "mean over blocks, by their tokens";
+  record.choices["length"] = "texts cut at this many tokens; positions continue";
+  record.choices["examples"] = examples_choice(a.examples);
+  return record;
+}
+
+std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
+                                               const AnalyzeArguments& a,
+                                               const std::string& folder) {
+  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained,
+                      at::Device(common.device));
+  const std::string root = training::data_root_of({folder}, a.data);
+  ConfigTable as_trained;  // images as the run reads them: as gray levels or as tokens
+  if (const ConfigValue* input = run.stored.config.task_settings.find("input")) {
+    as_trained.table("task").set("input", *input);
+  }
+  const training::RunConfig to = training::resolve_on_data(
+      a.to, run.stored.config.model, run.stored.config.preset, 0, root, as_trained, {});
+  const auto task = to.make_task();
+  const TaskShape shape = task->shape();
+  analysis::refuse_other_examples(run, shape);
+  const Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, common.quiet);
+  ChangedInputs inputs(run, common, a.examples);
+  const Split split = run.stored.config.split_of(*task, dataset, a.split);
+  for (const std::string& positions : a.positions) {
+    const analysis::Adaptation adaptation{
+        .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
+    if (!inputs.add("positions", positions, split, adaptation)) return {};
+  }
+  AnalysisRecord record = empty_analysis(run, "transfer", common);
+  for (CheckFinding& finding : tasks::checks_of(*task, dataset)) {
+    if (!record.data_checks) record.data_checks.emplace();
+    record.data_checks->push_back(std::move(finding));
+  }
+  record.split = a.split;
+  record.num_examples = examples_of(inputs.scores);
+  record.transfer = {.task = to.task,
+                     .task_title = to.task_title(),
+                     .task_version = to.task_spec().version,
+                     .data_hash = dataset.hash(),
+                     .scores = std::move(inputs.scores)};
+  record.choices["training"] = "none on " + to.task;
+  record.choices["continued"] =
+      "position p of the larger input is encoded as p; learned positions "
+      "have no more than they were trained with";
+  record.choices["stretched"] =
+      "as the position of the run's own input in proportion, in images by row and column; steps of "
+      "state spaces (S4D, S5) in proportion, in images by rows";
+  record.choices["examples"] = examples_choice(a.examples);
+  return record;
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,38 @@
+#include "training/run/make_model.h"
+
+#include "models/python_model.h"
+#include "training/settings/fairness.h"
+
+namespace lra::training {
+
+std::unique_ptr<models::Model> make_any_model(const RunConfig& run, const TaskShape& shape,
+                                              at::Device device) {
+  if (run.is_whole_model())
+    return std::make_unique<models::PythonModel>(shape, run.mixer_settings, run.seed, device);
+  return std::unique_ptr<models::Model>(
+      new models::SequenceClassifier(make_model(run, shape, device)));
+}
+
+models::SequenceClassifier make_model(const RunConfig& run, const TaskShape& shape,
+                                      at::Device device) {
+  if (run.is_whole_model()) refuse_whole_model(run.model);
+  const TrainConfig& train = run.train;
+  const models::Execution execution{
+      .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
+      .device = device,
+      .recompute = train.recompute,
+      .group_cost = train.trim_padding
+                        ? std::optional(models::group_cost_on(device, run.model_config.embed_dim))
+                        : std::nullopt};
+  const models::Output output = !train.is_masked()          ? models::Output::kClasses
+                                : train.masked_loss == "l1" ? models::Output::kHiddenValues
+                                                            : models::Output::kHiddenTokens;
+  return {shape, run.model_config, run.mixer_spec(), run.mixer_settings, run.seed, execution,
+          output};
+}
+
+int64_t count_parameters(const RunConfig& run) {
+  return make_any_model(run, run.make_task()->shape(), at::kMeta)->num_parameters();
+}
+
+}  // namespace lra::training

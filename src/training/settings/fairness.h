@@ -1,0 +1,49 @@
+// The rules under which a result may be compared with others (reference: the benchmark's README and
+// Tay et al. 2021, appendix C): nothing pretrained, the task's data and setting unchanged except
+// for the mechanism itself, at most 10 % more parameters than the task's base Transformer. Runs
+// that began with weights pretrained on the task's own inputs are compared among themselves.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "records/run_record.h"
+#include "training/settings/run_config.h"
+
+namespace lra::training {
+
+// The model whose size others are compared with.
+inline constexpr const char* kBaseModel = "transformer";
+
+struct Fairness {
+  int64_t parameters = 0, base_parameters = 0;
+  std::string division;  // RunRecord::division
+  std::string reason;
+  bool published_setting = false;  // RunRecord::published_setting
+};
+
+// `data` has the actual numbers of examples; without it the task's numbers are assumed.
+// `pretraining` is the result of self_pretraining() for the run's initial weights, `edited` that of
+// edited_presets(): settings of edited presets are nobody's.
+Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
+               const std::string& pretraining = "", const std::string& edited = "");
+
+// Numbers of examples that `run` requests, other than its preset's, and that `data` does not have,
+// as "data of 20 training and 6 test examples instead of 30 and 10"; empty if there are none.
+std::string size_not_met(const RunConfig& run, const SplitSizes& data);
+
+// The same for sizes that differ from the task's settings: part of the files may be missing.
+std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data);
+
+// The same for sizes that `run` requests and that differ from its preset's.
+std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);
+
+// The settings that a comparison asks about, "model.heads" -> "2": those of all sections but [run]
+// that have an effect on this task and model, without what is free to choose.
+std::map<std::string, std::string> scored_settings(const RunConfig& run);
+
+// Parameters of the model that `run` describes. Needs tensors: make_model.cpp.
+int64_t count_parameters(const RunConfig& run);
+
+}  // namespace lra::training

@@ -1,0 +1,165 @@
+#include "training/settings/presets.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/quoted.h"
+#include "io/toml.h"
+#include "mixers/all.h"
+#include "mixers/python_layer.h"
+#include "tasks/all.h"
+#include "training/settings/budget.h"
+#include "training/settings/config_sections.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of a task, without that of its data.
+std::string task_name(const std::string& task) { return std::string(tasks::find_task(task).name); }
+
+std::string task_file(const std::string& task) {
+  return config_folder() + "/tasks/" + task_name(task) + ".toml";
+}
+
+std::string model_file(const std::string& model) {
+  return config_folder() + "/models/" + model + ".toml";
+}
+
+// Empty for the published preset of a model, which its file has as a whole.
+ConfigTable task_layers(const std::string& task, const std::string& model,
+                        const std::string& preset) {
+  const std::string path = task_file(task);
+  const ConfigTable file = parse_toml_file(path);
+  const ConfigValue* found = file.find(preset);
+  if (!found || !found->as_table()) {
+    const std::vector<std::string> known = preset_names(task, model);
+    if (std::ranges::find(known, preset) != known.end()) return {};
+    throw Error({.where = is_model_preset(preset) ? model_file(model) : path,
+                 .what = "there is no preset " + in_quotes(preset) + " for " + task,
+                 .advice = suggestion(preset, known)});
+  }
+  refuse_unknown_sections(*found->as_table());
+  return *found->as_table();
+}
+
+// A section under a misspelled name would be left out without a word. A preset may belong to
+// another task than the one of this run.
+void refuse_unknown_model_sections(const ConfigTable& file) {
+  std::vector<std::string> task_names, presets;
+  for (const auto& entry : fs::directory_iterator(config_folder() + "/tasks")) {
+    if (entry.path().extension() != ".toml") continue;
+    const std::string& name = task_names.emplace_back(entry.path().stem());
+    for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
+  }
+  presets.insert(presets.end(), std::begin(kModelPresets), std::end(kModelPresets));
+  refuse_unknown_sections(file, presets);
+  for (const std::string& preset : presets) {
+    const ConfigTable& of_preset = section(file, preset);
+    refuse_unknown_sections(of_preset, task_names);
+    for (const std::string& task : task_names) {
+      refuse_unknown_sections(section(of_preset, task));
+    }
+  }
+}
+
+// [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
+void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
+                        const std::string& preset) {
+  if (mixers::is_python_class(model)) return;  // its class has its own defaults
+  const ConfigTable file = parse_toml_file(model_file(model));
+  refuse_unknown_model_sections(file);
+  merge_sections(settings, file);
+  const auto merge_preset = [&](const std::string& name) {
+    const ConfigTable& of_preset = section(file, name);
+    merge_sections(settings, of_preset);
+    merge_sections(settings, section(of_preset, task_name(task)));
+  };
+  if (preset == kPretrainingPreset) merge_preset(kFineTuningPreset);
+  merge_preset(preset);
+}
+
+}  // namespace
+
+std::string config_folder() {
+  std::error_code ignored;
+  if (const char* named = std::getenv("LRA_CONFIGS")) {
+    if (fs::is_directory(fs::path(named) / "tasks", ignored)) return named;
+    throw Error({.where = "LRA_CONFIGS",
+                 .what = "names " + in_quotes(named) + ", which holds no folder 'tasks' of presets",
+                 .expected = "the checkout's configs folder, or one like it",
+                 .advice = "unset the variable, or correct it"});
+  }
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& base :
+       {program, program.parent_path(), program.parent_path() / "share/lra", fs::path(".")}) {
+    if (fs::is_directory(base / "configs/tasks", ignored)) return (base / "configs").string();
+  }
+  throw Error({.where = "configs",
+               .what = "the folder of presets was not found next to the program",
+               .advice = "set LRA_CONFIGS to the checkout's configs folder"});
+}
+
+bool is_model_preset(const std::string& preset) {
+  return std::ranges::find(kModelPresets, preset) != std::end(kModelPresets);
+}
+
+std::vector<std::string> preset_names(const std::string& task) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : parse_toml_file(task_file(task))) {
+    if (value.as_table()) names.push_back(key);
+  }
+  return names;
+}
+
+std::vector<std::string> preset_names(const std::string& task, const std::string& model) {
+  std::vector<std::string> names = preset_names(task);
+  if (mixers::is_python_class(model)) return names;
+  const ConfigTable file = parse_toml_file(model_file(model));
+  for (const std::string preset : kModelPresets) {
+    const char* of = preset == kPretrainingPreset ? kFineTuningPreset : preset.c_str();
+    if (section(file, of).find(task_name(task))) names.push_back(preset);
+  }
+  return names;
+}
+
+RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
+                      uint64_t seed, const ConfigTable& overrides,
+                      const std::vector<std::string>& sets) {
+  (void)tasks::find_task(task);
+  (void)mixers::find_mixer(model);
+  ConfigTable settings;
+  merge_sections(settings, task_layers(task, model, preset));
+  merge_model_layers(settings, model, task, preset);
+  merge(settings, overrides);
+  const ConfigTable before = section(settings, "train");
+  const ConfigValue* const steps = before.find("steps");
+  const int64_t* const steps_before = steps ? std::get_if<int64_t>(&steps->value) : nullptr;
+  for (const std::string& set : sets) apply_override(settings, set);
+  refuse_unknown_sections(settings);
+  RunConfig run = RunConfig::from_sections(task, model, preset, seed, settings);
+  refuse_two_lengths(steps_before ? *steps_before : TrainConfig{}.steps, run.train);
+  return run;
+}
+
+ConfigTable data_settings_of(const RunConfig& run) {
+  ConfigTable settings;
+  if (run.task_spec().settings_of) settings.set("task", {run.task_settings, ""});
+  return settings;
+}
+
+RunConfig preset_of(const RunConfig& run) {
+  ConfigTable own = data_settings_of(run);
+  if (mixers::is_python_class(run.model)) own.set("mixer", {run.mixer_settings, ""});
+  return resolve_run(run.task, run.model, run.preset, run.seed, own, {});
+}
+
+std::optional<int64_t> preset_steps(const RunConfig& run) {
+  const std::vector<std::string> names = preset_names(run.task, run.model);
+  if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
+  return preset_of(run).train.steps;
+}
+
+}  // namespace lra::training

@@ -1,0 +1,106 @@
+#include "training/settings/setting_list.h"
+
+#include <algorithm>
+
+#include "base/other_names.h"
+#include "base/quoted.h"
+#include "mixers/all.h"
+#include "models/model_config.h"
+#include "tasks/all.h"
+#include "training/settings/group_config.h"
+#include "training/settings/train_config.h"
+
+namespace lra::training {
+namespace {
+
+class SettingList {
+ public:
+  void add(const std::string& section, std::string_view owner,
+           const std::vector<FieldInfo>& fields) {
+    for (const FieldInfo& field : fields) {
+      const std::string name = section + "." + field.name;
+      const auto same = std::ranges::find_if(settings_, [&](const Setting& known) {
+        const FieldInfo& f = known.field;
+        return known.name == name && f.type == field.type && f.range == field.range &&
+               f.default_value == field.default_value && f.help == field.help;
+      });
+      if (same == settings_.end()) {
+        settings_.push_back({name, std::string(owner), field});
+      } else {
+        same->owners += ", " + std::string(owner);
+      }
+    }
+  }
+  std::vector<Setting> take() { return std::move(settings_); }
+
+ private:
+  std::vector<Setting> settings_;
+};
+
+std::vector<Setting> all_settings() {
+  SettingList list;
+  list.add("train", "", describe_config<TrainConfig>());
+  list.add("model", "", describe_config<models::ModelConfig>());
+  for (const tasks::TaskSpec* task : tasks::all_tasks()) {
+    list.add("task", task->name, task->describe());
+  }
+  for (const mixers::LayerSpec* mixer : mixers::kAllMixers) {
+    list.add("mixer", mixer->name, mixer->describe());
+    for (const mixers::GroupSpec& group : mixer->groups) {
+      list.add("groups." + std::string(group.name), mixer->name,
+               describe_config(group_defaults(group)));
+    }
+  }
+  return list.take();
+}
+
+std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+std::vector<std::string> distinct_names(const std::vector<Setting>& settings) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) {
+    if (std::ranges::find(names, setting.name) == names.end()) names.push_back(setting.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<Setting> find_settings(const std::string& given) {
+  const std::vector<Setting> all = all_settings();
+  const bool is_known = std::ranges::any_of(
+      all, [&](const Setting& setting) { return last_word(setting.name) == given; });
+  const std::string name = is_known ? given : own_name(given);
+  std::vector<Setting> found = all;
+  std::erase_if(found, [&](const Setting& setting) {
+    return setting.name != name && !is_same_name(last_word(setting.name), name) &&
+           !setting.name.starts_with(name + ".");
+  });
+  return found;
+}
+
+std::string setting_suggestion(const std::string& name) {
+  if (const auto found = find_settings(name); !found.empty() && name.find('.') == name.npos) {
+    return "did you mean " + quoted_list(distinct_names(found)) + "?";
+  }
+  const std::vector<Setting> all = all_settings();
+  const auto spelled = [&](const Setting& setting) {
+    return name.find('.') == std::string::npos ? last_word(setting.name) : setting.name;
+  };
+  std::vector<std::string> known;
+  for (const Setting& setting : all) known.push_back(spelled(setting));
+  const std::string near = nearest_name(name, known);
+  std::vector<Setting> found = all;
+  std::erase_if(found, [&](const Setting& setting) { return spelled(setting) != near; });
+  return found.empty() ? "" : "did you mean " + quoted_list(distinct_names(found)) + "?";
+}
+
+std::string nearest_setting(const std::string& section, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Setting& setting : all_settings()) {
+    if (setting.name.starts_with(section + ".")) known.push_back(setting.name);
+  }
+  return nearest_name(name, known);
+}
+
+}  // namespace lra::training

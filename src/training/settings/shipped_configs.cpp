@@ -1,0 +1,30 @@
+#include "training/settings/shipped_configs.h"
+
+#include <algorithm>
+
+#include "io/digest.h"
+#include "mixers/python_layer.h"
+#include "tasks/all.h"
+#include "training/settings/fairness.h"
+#include "training/settings/presets.h"
+
+namespace lra::training {
+
+std::string edited_config(const std::string& name) {
+  const auto shipped = std::ranges::find(shipped_configs(), name, &ShippedConfig::name);
+  const std::string file = "configs/" + name;
+  if (shipped == shipped_configs().end()) return file + " did not come with this program";
+  if (digest_file(DigestKind::kSha256, config_folder() + "/" + name) == shipped->sha256) return "";
+  return file + " is not the file that this program was built with";
+}
+
+std::string edited_presets(const std::string& task, const std::string& model) {
+  std::string edited = edited_config("tasks/" + std::string(tasks::find_task(task).name) + ".toml");
+  for (const std::string& of : {model, std::string(kBaseModel)}) {
+    if (edited.empty() && !mixers::is_python_class(of))
+      edited = edited_config("models/" + of + ".toml");
+  }
+  return edited;
+}
+
+}  // namespace lra::training
