@@ -39,13 +39,13 @@ ALLOWED = {
 # commit's message.
 BUDGETS = {
     "base io records": 8190,
-    "data checks tasks": 14950,
+    "data checks tasks": 15620,
     "kernels ops": 23270,
     "layers mixers models": 6720,
-    "training": 7540,
+    "training": 7620,
     "analysis python": 2380,
     "report": 8900,
-    "cli compute": 9150,
+    "cli compute": 9160,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

@@ -59,15 +59,23 @@ TASKS = {
         Task("pathfinder64", 64**2, 256, 2, padded=False),
         Task("pathx", 128**2, 256, 2, padded=False),
         Task("pathfinder256", 256**2, 256, 2, padded=False),
+        Task("recall", 64, 8193, 4096),
+        Task("state", 20, 121, 120),
     )
 }
 
 
 def _task_of(manifest: dict[str, Any]) -> Task:
-    """The task of prepared data; for a user's own data, as the manifest states it."""
+    """The task of prepared data; of a user's own data and diagnostic tasks, as the manifest states it."""
+    stated = manifest["settings"]
+    if manifest["task"] == "recall":
+        values = int(stated["vocabulary"]) // 2
+        return Task("recall", int(stated["length"]), 2 * values + 1, values)
+    if manifest["task"] == "state":
+        elements = {"parity": 2, "s3": 6, "z60": 60, "s5": 120}[stated["group"]]
+        return Task("state", int(stated["length"]), elements + 1, elements)
     if manifest["task"] in TASKS:
         return TASKS[manifest["task"]]
-    stated = manifest["settings"]
     length, shortest = int(stated["longest"]), int(stated["shortest"])
     return Task(
         manifest["task"], length, int(stated["vocabulary"]), int(stated["classes"]),

@@ -147,10 +147,12 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
     known.emplace_back(spec->name);
     if (spec->name != topic) continue;
+    const std::string data = spec->sources.empty() ? "make " + topic + " --out DIR draws examples."
+                                                   : "import " + topic + " FROM --out DIR reads " +
+                                                         std::string(spec->sources) + ".";
     return show(program,
                 std::string(spec->title) + ": " + std::string(spec->summary) + "\n" +
-                    std::string(spec->paper) + "\n\nlra data import " + topic +
-                    " FROM --out DIR reads " + std::string(spec->sources) + ".",
+                    std::string(spec->paper) + "\n\nlra data " + data,
                 {{"task", spec->describe()}});
   }
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {

@@ -134,7 +134,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   if (result.stopped) return ExitCode::kStopped;
   const Foreign foreign = foreign_of(a, run, dataset);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
-  std::optional<BreakdownResult> breakdown;  // nothing where hidden positions are predicted
+  std::optional<BreakdownResult> breakdown;  // nothing where places are predicted
   if (!result.predictions.empty()) {
     breakdown = training::breakdown_of(result, run.stored.config, *run.task, dataset, a.split);
   }

@@ -116,8 +116,10 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
               fixed(r.train_examples_per_s.value_or(0), 1).c_str(),
               human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
-  std::printf("  division       %s (%s): %s\n", r.division.c_str(),
-              r.division == "free-for-all" ? "not like for like" : "like for like",
+  std::printf("  division       %s%s: %s\n", r.division.c_str(),
+              r.division == "diagnostic"     ? ""
+              : r.division == "free-for-all" ? " (not like for like)"
+                                             : " (like for like)",
               r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)

@@ -27,17 +27,19 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
   LRA_CHECK_LE(shape.num_towers, 2);
   const layers::Initializer init(seed, execution.device);
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  const bool hides = output != Output::kClasses;
-  LRA_CHECK(!hides || receptive_field_ == 0);
+  const bool reads_places = output != Output::kClasses,
+             hides = reads_places && output != Output::kPlaceClasses;
+  LRA_CHECK(!reads_places || receptive_field_ == 0);
   embedding_ = add<Embedding>("embedding", init, config, shape, shape.length + cls, hides);
   const int64_t seen =
       receptive_field_ > 0 ? std::min(receptive_field_, shape.length) : shape.length;
   encoder_ =
       add<Encoder>("encoder", init, config, spec, mixer_config, seen + cls, execution.recompute);
-  if (hides) {
+  if (reads_places) {
     if (output == Output::kHiddenValues) predicted_values_ = shape.values.value();
-    token_head_ = add<layers::Linear>("token_head", init, predicted_values_ ? 1 : shape.vocabulary,
-                                      config.embed_dim, layers::LinearWeights::kLecun);
+    const int64_t scores = predicted_values_ ? 1 : hides ? shape.vocabulary : shape.num_classes;
+    token_head_ = add<layers::Linear>("token_head", init, scores, config.embed_dim,
+                                      layers::LinearWeights::kLecun);
     return;
   }
   const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
@@ -78,11 +80,11 @@ at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& lay
   return at::cat(read).index_select(0, layout.places_B);
 }
 
-at::Tensor SequenceClassifier::hidden(const at::Tensor& x_BLD, const Layout& layout,
-                                      const ModelInput& input, const StepRandom& random) const {
+at::Tensor SequenceClassifier::at_places(const at::Tensor& x_BLD, const Layout& layout,
+                                         const ModelInput& input, const StepRandom& random) const {
   const at::Tensor y_TD = encoder_->forward(x_BLD, layout, random).flatten(0, 1);
   const at::Tensor places_M =
-      layout.places_of(input.hidden_M, input.length(), has_cls_ ? kClsPositions : 0);
+      layout.places_of(input.places_M, input.length(), has_cls_ ? kClsPositions : 0);
   const at::Tensor read_MD = y_TD.index_select(0, places_M).to(ops::wide_type(y_TD));
   const at::Tensor scores = token_head_->forward(read_MD);
   if (!predicted_values_) return scores;
@@ -96,7 +98,7 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
 at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom& random) const {
   const Layout layout = this->layout(input);
   const at::Tensor x_BLD = embedding_->forward(input, random, activations_, layout);
-  if (token_head_) return hidden(x_BLD, layout, input, random);
+  if (token_head_) return at_places(x_BLD, layout, input, random);
   const at::Tensor read = cuts(input.length()) ? pooled_blocks(x_BLD, layout.padding, random)
                                                : pooled(x_BLD, layout, random);
   return head_->forward(pair_features_.empty() ? read

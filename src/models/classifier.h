@@ -4,7 +4,8 @@
 // without attention between them, and classifies features of the two pooled vectors.
 //
 // For masked pretraining (docs/pretraining.md) the same embedding and encoder predict hidden places
-// instead: a linear layer reads the encoder's output there.
+// instead, for a task that labels places (docs/diagnostics.md) those: a linear layer reads the
+// encoder's output there.
 #pragma once
 
 #include "base/task_shape.h"
@@ -31,6 +32,7 @@ struct Execution {
 // The prediction of a model.
 enum class Output {
   kClasses,       // of each example: scores [B, num_classes]
+  kPlaceClasses,  // of each labeled place: scores [M, num_classes]
   kHiddenTokens,  // of each hidden place: scores [M, vocabulary]
   kHiddenValues   // of each hidden place: the stored value, such as a gray level, [M, 1]
 };
@@ -65,9 +67,9 @@ class SequenceClassifier : public layers::Layer, public Model {
   at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
   at::Tensor pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
                            const StepRandom& random) const;
-  // Encoded, and read at the hidden places.
-  at::Tensor hidden(const at::Tensor& x_BLD, const Layout& layout, const ModelInput& input,
-                    const StepRandom& random) const;
+  // Encoded, and read at places.
+  at::Tensor at_places(const at::Tensor& x_BLD, const Layout& layout, const ModelInput& input,
+                       const StepRandom& random) const;
 
   at::ScalarType activations_;
   at::Device device_;

@@ -16,12 +16,12 @@ at::Tensor cut(const at::Tensor& x, const at::Tensor& rows_B, int64_t length) {
   return x.defined() ? x.narrow(1, 0, length).index_select(0, rows_B) : x;
 }
 
-// bool [B, L]: the places of input.hidden_M.
+// bool [B, L]: the places of input.places_M.
 at::Tensor hidden_positions(const ModelInput& input) {
-  LRA_CHECK(input.hidden_M.defined());
+  LRA_CHECK(input.places_M.defined());
   const at::Tensor hidden =
-      at::zeros({input.rows() * input.length()}, input.hidden_M.options().dtype(at::kBool));
-  hidden.index_fill_(0, input.hidden_M, 1);
+      at::zeros({input.rows() * input.length()}, input.places_M.options().dtype(at::kBool));
+  hidden.index_fill_(0, input.places_M, 1);
   return hidden.view({input.rows(), input.length()});
 }
 

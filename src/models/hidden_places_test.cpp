@@ -48,7 +48,7 @@ HiddenBatch hidden_batch() {
   }
   return {{.tokens_BL = tokens,
            .lengths_B = at::tensor(lengths, at::kInt),
-           .hidden_M = at::tensor(places, at::kLong)},
+           .places_M = at::tensor(places, at::kLong)},
           at::tensor(labels, at::kLong)};
 }
 
@@ -82,7 +82,7 @@ Tensor oracle_loss(const SequenceClassifier& model, const HiddenBatch& batch, bo
     if (has_cls) x.push_back(tensor_named(model, "embedding.cls"));
     for (int64_t i = 0; i < kMixedLengths[b]; ++i) {
       const bool is_hidden = m < batch.labels_M.size(0) &&
-                             batch.input.hidden_M[m].item<int64_t>() == b * kMixedShape.length + i;
+                             batch.input.places_M[m].item<int64_t>() == b * kMixedShape.length + i;
       x.push_back(is_hidden ? mask : table[batch.input.tokens_BL[b][i].item<int64_t>()]);
       if (!is_hidden) continue;
       positions.push_back(static_cast<int64_t>(x.size()) - 1);
@@ -122,7 +122,7 @@ TEST(HiddenPlaces, AreNotSeen) {
   HiddenBatch batch = hidden_batch();
   const at::NoGradGuard no_grad;
   const Tensor before = model.forward(batch.input, {});
-  batch.input.tokens_BL.view(-1).index_fill_(0, batch.input.hidden_M, 7);
+  batch.input.tokens_BL.view(-1).index_fill_(0, batch.input.places_M, 7);
   EXPECT_TRUE(at::equal(model.forward(batch.input, {}), before));
   batch.input.tokens_BL[1][0] = 1 + batch.input.tokens_BL[1][0].item<int32_t>() % 10;
   EXPECT_FALSE(at::equal(model.forward(batch.input, {}), before));
@@ -135,7 +135,7 @@ TEST(HiddenPlaces, OfPixelsAreGrayLevelsOrScoresOfThem) {
                         .has_padding = false,
                         .values = ValueInput{.zero = 100, .scale = 0.01}};
   const ModelInput input{.values_BLC = at::linspace(-1, 1, 32).view({2, 16, 1}),
-                         .hidden_M = at::tensor({0, 5, 31}, at::kLong)};
+                         .places_M = at::tensor({0, 5, 31}, at::kLong)};
   const at::NoGradGuard no_grad;
   const auto classes = hidden_model(shape, Output::kHiddenTokens, "mean", {}, "s4d");
   EXPECT_EQ(classes.forward(input, {}).sizes(), at::IntArrayRef({3, 256}));

@@ -20,9 +20,9 @@ struct ModelInput {
   // the host whether there is a mask.
   at::Tensor lengths_B = {};
   at::Tensor values_BLC = {};  // float32, instead of tokens where the task has values
-  // int64, ascending, on the device of the tokens: the places row * length + position that are
-  // hidden from a model which predicts them (Output in models/classifier.h); undefined: none.
-  at::Tensor hidden_M = {};
+  // int64, ascending, on the device of the tokens: the places row * length + position that a model
+  // predicts which reads places (Output in models/classifier.h); undefined for any other.
+  at::Tensor places_M = {};
 
   int64_t rows() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(0); }
   int64_t length() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(1); }

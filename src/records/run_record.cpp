@@ -21,7 +21,7 @@ constexpr std::array<const char*, 5> kStatusNames = {"running", "done", "stopped
 std::string examples_of(const Evaluation& evaluation) {
   const std::string examples = counted(evaluation.num_examples, "example");
   if (!evaluation.num_positions) return examples;
-  return counted(*evaluation.num_positions, "hidden position") + " of " + examples;
+  return counted(*evaluation.num_positions, "predicted place") + " of " + examples;
 }
 
 void fields(auto& f, Measurement& m) {

@@ -35,7 +35,7 @@ struct Evaluation {
   std::optional<int64_t> num_positions = {};
 };
 
-// "2,000 examples", or "31,022 hidden positions of 2,000 examples".
+// "2,000 examples", or "31,022 predicted places of 2,000 examples".
 std::string examples_of(const Evaluation& evaluation);
 
 // The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
@@ -135,8 +135,8 @@ struct RunRecord : RunIdentity {
   std::string weights_hash;
 
   int64_t num_parameters = 0, base_parameters = 0;
-  // "apples-to-apples", "self-pretrained" or "free-for-all"; "pretraining" for runs that predict
-  // masked inputs, which have no figure of the task.
+  // "apples-to-apples", "self-pretrained" or "free-for-all"; "diagnostic" for tasks outside of the
+  // arena; "pretraining" for runs that predict masked inputs, which have no figure of the task.
   std::string division, division_reason;
   // True if data and settings outside [mixer] are those of a published preset, so that it may be
   // compared with the paper, in either division, since models of the paper themselves break the

@@ -35,7 +35,7 @@ constinit const NamedFormat kFormats[] = {
     {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
-bool is_benchmark(const RunRecord& record) { return !is_own_data(record); }
+bool is_benchmark(const RunRecord& record) { return !is_outside_arena(record); }
 
 // True for formats for people; formats for programs have one list of tasks.
 bool keeps_own_data_apart(Format format) {

@@ -10,8 +10,8 @@
 namespace lra::tasks {
 
 std::span<const TaskSpec* const> all_tasks();
-// The tasks of the Long Range Arena: all but the one for data of the user's own.
-std::span<const TaskSpec* const> benchmark_tasks();
+// All but the one for data of the user's own: those of the Long Range Arena, and the diagnostic ones.
+std::span<const TaskSpec* const> published_tasks();
 
 // `name` is a task's name; "custom:NAME" is the task custom on the data set NAME.
 // Throws lra::Error "unknown task 'lisops'; did you mean 'listops'?".

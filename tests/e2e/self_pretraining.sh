@@ -34,7 +34,7 @@ passed "the report keeps the two apart"
 
 expect_code 0 lra reproduce runs/tuned --threads 1
 expect_code 0 lra eval runs/masked --quiet
-grep -q 'hidden positions' out || fail "eval does not say what it counts"
+grep -q 'predicted places' out || fail "eval does not say what it counts"
 expect_code 0 lra export runs/masked --out exported
 mkdir -p short  # the commands of the page may have made it
 short=(--set task.length=64 --set task.min_length=8 --set task.max_length=64 --set train.steps=5

@@ -130,7 +130,7 @@ std::string curves_section(const ReportInput& input) {
 std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
-      {"own-data", "Own data", table_section(own_data_table(input.own))},
+      {"own-data", "Outside of the arena", table_section(own_data_table(input.own))},
       {"published", "Published results", published_section(input)},
       {"comparisons", "Comparisons", table_section(comparisons_table(input))},
       {"breakdown", "Where models fail", breakdown_html(input)},

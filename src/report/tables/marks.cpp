@@ -130,7 +130,7 @@ std::string task_changes_of(const RunRecord& run) {
 }
 
 std::string departure_of(const RunRecord& run) {
-  if (run.published_setting || is_own_data(run)) return "";
+  if (run.published_setting || is_outside_arena(run)) return "";
   if (run.preset == "small") return "small preset";
   return run.division_reason.empty() ? "settings that nobody published" : run.division_reason;
 }

@@ -1,4 +1,4 @@
-// A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
+// A user's own data and diagnostic tasks, which have no published figures and no part in averages.
 #include "base/text_format.h"
 #include "report/tables/tables.h"
 
@@ -40,7 +40,7 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
 }  // namespace
 
 Table own_data_table(const Leaderboard& own) {
-  Table table{.title = "Own data: test accuracy, percent",
+  Table table{.title = "Outside of the arena: test accuracy, percent",
               .caption = joined(
                   {"Rows compare only within one data set and budget. 95 %: half-width of the 95 % "
                    "interval, over seeds or over test examples, whichever is wider. Training time "

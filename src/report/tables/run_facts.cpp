@@ -75,7 +75,9 @@ bool has_figure(const RunRecord& run) {
   return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
 }
 
-bool is_own_data(const RunRecord& run) { return run.task.starts_with("custom"); }
+bool is_outside_arena(const RunRecord& run) {
+  return run.task.starts_with("custom") || run.division == "diagnostic";
+}
 
 std::vector<Fact> result_facts(const RunRecord& run) {
   Facts f;

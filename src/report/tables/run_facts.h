@@ -19,8 +19,8 @@ std::string revision_of(const Provenance& provenance);
 // True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
-// True for data of a user's own, whose tasks are named "custom:NAME".
-bool is_own_data(const RunRecord& run);
+// True for data of a user's own, whose tasks are named "custom:NAME", and for diagnostic tasks.
+bool is_outside_arena(const RunRecord& run);
 
 struct Fact {
   std::string name, value;  // never empty

@@ -93,7 +93,7 @@ Batch to_device(const Batch& batch, at::Device device) {
   return {.input = {.tokens_BL = sent(batch.input.tokens_BL),
                     .lengths_B = batch.input.lengths_B,
                     .values_BLC = sent(batch.input.values_BLC),
-                    .hidden_M = sent(batch.input.hidden_M)},
+                    .places_M = sent(batch.input.places_M)},
           .labels_B = sent(batch.labels_B),
           .num_tokens = batch.num_tokens};
 }

@@ -20,7 +20,7 @@ namespace lra::training {
 
 struct Batch {
   models::ModelInput input;
-  at::Tensor labels_B;     // int64; of hidden positions as hide_positions() says
+  at::Tensor labels_B;     // int64; of places as hide_positions() says
   int64_t num_tokens = 0;  // valid ones
 };
 

@@ -21,7 +21,7 @@ using Confusion = std::vector<std::vector<int64_t>>;  // [label][prediction]
 
 // Results of some batches.
 struct Tally {
-  Confusion confusion = {};  // of classes; empty where hidden positions are predicted
+  Confusion confusion = {};  // of classes; empty where places are predicted
   int64_t correct = 0, labels = 0;
 
   void add(const at::Tensor& scores, const at::Tensor& labels_N) {

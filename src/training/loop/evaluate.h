@@ -24,22 +24,22 @@ struct Prediction {
 
 struct EvaluationResult {
   Evaluation summary;  // step is left 0
-  // [label][prediction]; empty where hidden positions are predicted.
+  // [label][prediction]; empty where places are predicted.
   std::vector<std::vector<int64_t>> confusion;
   bool stopped = false;  // a stop was asked for before the end
   // For each example of the split; empty if only some were evaluated, by several processes, or
-  // hidden positions were predicted.
+  // places were predicted.
   std::vector<Prediction> predictions = {};
   // [example][class], if they were asked for and there are predictions.
   std::vector<std::vector<float>> probabilities = {};
 };
 
-// Computed where the model is. With `masking` positions are hidden, the same in every run, and
-// accuracy and loss are those of predicting them. Every example once (the same `limit` drawn ones
-// in every run when limit > 0), in order of length so that batches carry little padding; `trim` is
-// that of make_batch. `done` is told after every batch how many examples were seen; it may be
-// empty. Ranks take batches in turn, and their sums are added in the order of the batches: all get
-// the bits that one process gets, and all stop when one was asked to.
+// Computed where the model is. With `masking` accuracy and loss are those of the places that it
+// hides, the same in every run, or that the task labels. Every example once (the same `limit` drawn
+// ones in every run when limit > 0), in order of length so that batches carry little padding;
+// `trim` is that of make_batch. `done` is told after every batch how many examples were seen; it
+// may be empty. Ranks take batches in turn, and their sums are added in the order of the batches:
+// all get the bits that one process gets, and all stop when one was asked to.
 EvaluationResult evaluate(const models::Model& model, const Split& split, const TaskShape& shape,
                           int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),

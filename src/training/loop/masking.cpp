@@ -27,10 +27,32 @@ at::Tensor stored_tokens(const models::ModelInput& input, const TaskShape& shape
   return (input.values_BLC.flatten() / values.scale + values.zero).round();
 }
 
+int64_t valid_length(const models::ModelInput& input, int64_t row) {
+  return input.lengths_B.defined() ? input.lengths_B.const_data_ptr<int32_t>()[row]
+                                   : input.length();
+}
+
+void label_places(Batch& batch, const tasks::Task& task) {
+  models::ModelInput& input = batch.input;
+  std::vector<int64_t> places, labels;
+  for (int64_t row = 0; row < input.rows(); ++row) {
+    const std::span<const int32_t> tokens(
+        input.tokens_BL.const_data_ptr<int32_t>() + row * input.length(),
+        static_cast<size_t>(valid_length(input, row)));
+    for (const tasks::PlaceLabel& answer : task.place_labels(tokens)) {
+      places.push_back(row * input.length() + answer.place);
+      labels.push_back(answer.label);
+    }
+  }
+  input.places_M = at::tensor(places, at::kLong);
+  batch.labels_B = at::tensor(labels, at::kLong);
+}
+
 }  // namespace
 
 void hide_positions(Batch& batch, std::span<const int64_t> examples, const TaskShape& shape,
                     const Masking& masking, int64_t step) {
+  if (masking.labeled) return label_places(batch, *masking.labeled);
   models::ModelInput& input = batch.input;
   const uint64_t of_step =
       derive_key(masking.seed, RandomUse::kDropout, static_cast<uint32_t>(step), kMaskLayer);
@@ -40,17 +62,16 @@ void hide_positions(Batch& batch, std::span<const int64_t> examples, const TaskS
                    static_cast<uint32_t>(examples[static_cast<size_t>(row / shape.num_towers)]),
                tower = static_cast<uint32_t>(row % shape.num_towers);
     const uint64_t key = derive_key(of_step, RandomUse::kDropout, example, tower);
-    const int64_t length =
-        input.lengths_B.defined() ? input.lengths_B.const_data_ptr<int32_t>()[row] : input.length();
-    for (const int64_t position : drawn_positions(key, length, masking.fraction)) {
+    for (const int64_t position :
+         drawn_positions(key, valid_length(input, row), masking.fraction)) {
       places.push_back(row * input.length() + position);
     }
   }
-  input.hidden_M = at::tensor(places, at::kLong);
+  input.places_M = at::tensor(places, at::kLong);
   batch.labels_B = stored_tokens(input, shape)
-                       .index_select(0, input.hidden_M)
+                       .index_select(0, input.places_M)
                        .to(masking.as_values ? at::kFloat : at::kLong);
-  (shape.values ? input.values_BLC : input.tokens_BL).view(-1).index_fill_(0, input.hidden_M, 0);
+  (shape.values ? input.values_BLC : input.tokens_BL).view(-1).index_fill_(0, input.places_M, 0);
 }
 
 }  // namespace lra::training

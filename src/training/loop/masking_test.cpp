@@ -46,8 +46,8 @@ class MaskedPairs : public ::testing::Test {
   using Places = std::map<std::pair<int64_t, int64_t>, std::set<int64_t>>;
   static Places places_of(const Batch& batch, const std::vector<int64_t>& examples) {
     Places places;
-    for (int64_t m = 0; m < batch.input.hidden_M.size(0); ++m) {
-      const auto place = batch.input.hidden_M[m].item<int64_t>(),
+    for (int64_t m = 0; m < batch.input.places_M.size(0); ++m) {
+      const auto place = batch.input.places_M[m].item<int64_t>(),
                  row = place / batch.input.length();
       places[{examples[static_cast<size_t>(row / 2)], row % 2}].insert(place %
                                                                        batch.input.length());
@@ -86,7 +86,7 @@ TEST_F(MaskedPairs, LabelsAreTheTokensThatWereThere) {
   const Batch plain = make_batch(split_, all_, kPairs, true);
   const Batch batch = masked(all_, {.fraction = 0.3, .seed = 1});
   const auto at_hidden = [&](const Batch& of) {
-    return of.input.tokens_BL.view(-1).index_select(0, batch.input.hidden_M).to(at::kLong);
+    return of.input.tokens_BL.view(-1).index_select(0, batch.input.places_M).to(at::kLong);
   };
   EXPECT_TRUE(at::equal(batch.labels_B, at_hidden(plain)));
   EXPECT_GT(batch.labels_B.min().item<int64_t>(), 0) << "padding is no label";
@@ -138,7 +138,7 @@ TEST(MaskedPixels, AreTheStoredLevels) {
     const std::vector<int64_t> examples = {0};
     hide_positions(batch, examples, shape, {.fraction = 0.999, .seed = 1}, 0);
     EXPECT_GT(batch.labels_B.size(0), 250);
-    EXPECT_TRUE(at::equal(batch.labels_B, batch.input.hidden_M)) << "the level is the place here";
+    EXPECT_TRUE(at::equal(batch.labels_B, batch.input.places_M)) << "the level is the place here";
     Batch again{.input = input_of(levels, {}, shape), .labels_B = {}, .num_tokens = 256};
     hide_positions(again, examples, shape, {.fraction = 0.999, .as_values = true, .seed = 1}, 0);
     EXPECT_TRUE(at::equal(again.labels_B, batch.labels_B.to(at::kFloat)));
@@ -184,6 +184,24 @@ TEST(Masking, ItsSettingsAreRefusedInRunsThatLearnLabels) {
       EXPECT_THAT(error.what(), HasSubstr("expected train.objective=masked")) << set;
     }
   }
+}
+
+// Parity of the ones so far; two rows of other lengths.
+TEST(Masking, TasksLabelPlacesOfTokensOnly) {
+  const ScratchFolder scratch;
+  const Split split = write_split(scratch.file("data"), {{1, {{0, 1}}}, {0, {{1, 1, 0, 1, 1}}}});
+  const RunConfig run = resolve_run("state", "s4d", "small", 0, {}, {"task.group=parity"});
+  const std::vector<int64_t> examples = {0, 1};
+  const TaskShape shape = run.make_task()->shape();
+  Batch batch = make_batch(split, examples, shape, true);
+  const at::Tensor tokens = batch.input.tokens_BL.clone();
+  hide_positions(batch, examples, shape, *run.masking(), 3);
+  const int64_t length = batch.input.length();
+  EXPECT_TRUE(
+      at::equal(batch.input.places_M, at::tensor({int64_t{0}, int64_t{1}, length, length + 1,
+                                                  length + 2, length + 3, length + 4})));
+  EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({0, 1, 1, 0, 0, 1, 0}, at::kLong)));
+  EXPECT_TRUE(at::equal(batch.input.tokens_BL, tokens)) << "nothing is hidden";
 }
 
 // Hashes, and so resumes and comparisons of runs that learn labels, stay what they were.

@@ -59,7 +59,8 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   StepLoss sum;
   std::vector<at::Tensor> losses, correct;  // of the parts
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
-  const double all_examples = count_of_all(sum.examples);
+  const bool has_places = parts[0].input.places_M.defined();
+  const double all_examples = count_of_all(sum.examples, has_places);
   parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);
@@ -88,8 +89,8 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   return sum;
 }
 
-double Stepper::count_of_all(int64_t own) const {
-  if (!config_.is_masked()) return static_cast<double>(own * ranks_.count());
+double Stepper::count_of_all(int64_t own, bool has_places) const {
+  if (!has_places) return static_cast<double>(own * ranks_.count());
   auto count = static_cast<double>(own);
   ranks_.sum({&count, 1});
   return count;

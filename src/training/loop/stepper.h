@@ -19,7 +19,7 @@ namespace lra::training {
 // Totals over all ranks.
 struct StepLoss {
   double loss_sum = 0;                      // over the labels
-  int64_t correct = 0, examples = 0;        // labels: one for each example, or hidden position
+  int64_t correct = 0, examples = 0;        // labels: one for each example, or predicted place
   int64_t tokens = 0, computed_tokens = 0;  // valid ones; positions that the model computed
   double gradient_norm = 0;                 // of the mean loss, before clipping
 
@@ -56,8 +56,8 @@ class Stepper {
 
  private:
   // Labels of the step on all ranks, of which this one has `own`. Ranks have equally many examples;
-  // their numbers of hidden positions are added up.
-  double count_of_all(int64_t own) const;
+  // their numbers of predicted places are added up.
+  double count_of_all(int64_t own, bool has_places) const;
   void add_up(StepLoss& loss, std::span<double> shared);
   template <typename Visit>
   void for_each_statistics(Visit visit);

@@ -306,7 +306,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   record_.val_curve.push_back(result.summary);
   log_.evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
-              (config_.train.is_masked() ? "at hidden positions " : "") +
+              (result.summary.num_positions ? "at predicted places " : "") +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
               " on " + counted(result.summary.num_examples, "example"));
   progress_.last_eval_step = progress_.step;

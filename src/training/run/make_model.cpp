@@ -24,9 +24,11 @@ models::SequenceClassifier make_model(const RunConfig& run, const TaskShape& sha
       .group_cost = train.trim_padding
                         ? std::optional(models::group_cost_on(device, run.model_config.embed_dim))
                         : std::nullopt};
-  const models::Output output = !train.is_masked()          ? models::Output::kClasses
-                                : train.masked_loss == "l1" ? models::Output::kHiddenValues
-                                                            : models::Output::kHiddenTokens;
+  const models::Output output = train.is_masked()
+                                    ? (train.masked_loss == "l1" ? models::Output::kHiddenValues
+                                                                 : models::Output::kHiddenTokens)
+                                : run.make_task()->labels_places() ? models::Output::kPlaceClasses
+                                                                   : models::Output::kClasses;
   return {shape, run.model_config, run.mixer_spec(), run.mixer_settings, run.seed, execution,
           output};
 }

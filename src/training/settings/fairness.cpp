@@ -180,6 +180,14 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
     result.published_setting = false;
     return result;
   }
+  if (run.task_spec().is_diagnostic) {
+    result.division = "diagnostic";
+    const std::string setting = changed_setting(run, false);
+    result.reason = "a task outside of the arena, " +
+                    (setting.empty() ? "settings of the " + run.preset + " preset" : setting);
+    result.published_setting = false;
+    return result;
+  }
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";

@@ -81,6 +81,15 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   merge_preset(preset);
 }
 
+// Settings with which a layer sees no later position, if it can be so.
+void make_causal(ConfigTable& mixer, const std::string& model) {
+  if (mixers::is_python_class(model)) return;
+  for (const FieldInfo& field : mixers::find_mixer(model).describe()) {
+    if (field.name == "causal") mixer.set("causal", {true, ""});
+    if (field.name == "bidirectional") mixer.set("bidirectional", {false, ""});
+  }
+}
+
 }  // namespace
 
 std::string config_folder() {
@@ -131,8 +140,13 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   (void)tasks::find_task(task);
   (void)mixers::find_mixer(model);
   ConfigTable settings;
-  merge_sections(settings, task_layers(task, model, preset));
+  const ConfigTable of_task = task_layers(task, model, preset);
+  merge_sections(settings, of_task);
   merge_model_layers(settings, model, task, preset);
+  if (tasks::find_task(task).is_diagnostic) {
+    merge_sections(settings, of_task);
+    make_causal(settings.table("mixer"), model);
+  }
   merge(settings, overrides);
   const ConfigTable before = section(settings, "train");
   const ConfigValue* const steps = before.find("steps");

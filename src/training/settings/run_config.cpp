@@ -49,23 +49,29 @@ void refuse_blind_readout(const RunConfig& run) {
                .advice = "add --set model.pooling=mean"});
 }
 
-// Refuses train.objective=masked where the program has neither tokens nor gray levels to predict.
+// Refuses to predict places where there are none, or neither tokens nor gray levels there.
 void refuse_unpredictable(const RunConfig& run) {
-  if (!run.train.is_masked()) return;
+  const bool labels_places = run.make_task()->labels_places();
+  if (!run.train.is_masked() && !labels_places) return;
   const auto refuse = [](const std::string& where, const std::string& what,
                          const std::string& advice) {
     throw Error({.where = where,
                  .what = what,
-                 .expected = "tokens or pixels that an encoder predicts",
+                 .expected = "an encoder that predicts places",
                  .advice = advice});
   };
   if (run.is_whole_model())
-    refuse("train.objective", "is masked, but a whole model returns only class scores",
+    refuse(run.model, "is a whole model, which returns one row of scores for a sequence",
            "use a sequence layer inside the program's encoder");
   if (run.model_config.receptive_field > 0)
-    refuse("model.receptive_field",
-           "cuts sequences into blocks, whose hidden positions are not predicted",
+    refuse("model.receptive_field", "cuts sequences into blocks, whose places are not predicted",
            "set model.receptive_field=0");
+  if (labels_places &&
+      (run.train.is_masked() || run.train.class_weights != TrainConfig{}.class_weights))
+    refuse(run.train.is_masked() ? "train.objective" : "train.class_weights",
+           "is for tasks with a label for each sequence; " + run.task + " labels places",
+           "leave it out");
+  if (labels_places) return;
   const std::optional<ValueInput> values = run.make_task()->shape().values;
   if (values && (values->stored_as_float || values->channels > 1))
     refuse("train.objective", "is masked, but the inputs are numbers without levels",
@@ -187,7 +193,11 @@ bool RunConfig::is_whole_model() const {
 }
 
 std::optional<Masking> RunConfig::masking() const {
-  if (!train.is_masked()) return std::nullopt;
+  if (!train.is_masked()) {
+    std::shared_ptr<const tasks::Task> task = make_task();
+    if (!task->labels_places()) return std::nullopt;
+    return Masking{.labeled = std::move(task)};
+  }
   return Masking{
       .fraction = train.mask_fraction > 0 ? train.mask_fraction : task_spec().mask_fraction,
       .as_values = train.masked_loss == "l1",
@@ -195,7 +205,15 @@ std::optional<Masking> RunConfig::masking() const {
 }
 
 void refuse_masked(const RunConfig& run, const std::string& what) {
-  if (!run.train.is_masked()) return;
+  if (!run.train.is_masked()) {
+    if (!run.make_task()->labels_places()) return;
+    throw Error(
+        {.where = run.task,
+         .what =
+             "is answered at many places of a sequence: there is no one label of it for " + what,
+         .expected = "a task with a label for each sequence",
+         .advice = "take a run of another task"});
+  }
   throw Error({.where = "train.objective",
                .what = "is masked: the run predicts its inputs and has no classes for " + what,
                .expected = "a run that learns labels",

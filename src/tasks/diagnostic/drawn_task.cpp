@@ -1,0 +1,230 @@
+#include "tasks/diagnostic/drawn_task.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/command_text.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "checks/facts.h"
+#include "data/first_seen.h"
+#include "data/stopping.h"
+#include "io/progress.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kBlock = 4096;        // examples drawn at the same time
+constexpr uint32_t kMaxRedraws = 1000;  // of one example
+
+constexpr std::array kSplits = {"train", "val", "test"};
+
+using Counts = std::map<int32_t, int64_t>;  // by label
+
+// The smallest one of a tie.
+int32_t most_frequent(const Counts& counts) {
+  return std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first;
+}
+
+}  // namespace
+
+struct DrawnTask::Drawn {
+  std::vector<uint16_t> tokens;
+  int32_t label = 0;
+  Hash128 hash;
+};
+
+DrawnTask::Drawn DrawnTask::draw_example(uint64_t seed, int split, int64_t index,
+                                         uint32_t redraw) const {
+  RandomStream random(derive_key(seed, RandomUse::kSample, static_cast<uint32_t>(split),
+                                 static_cast<uint32_t>(index), redraw));
+  Drawn example{.tokens = draw(random), .label = 0, .hash = {}};
+  example.label =
+      place_labels(std::vector<int32_t>(example.tokens.begin(), example.tokens.end())).back().label;
+  example.hash = hash128(std::as_bytes(std::span(example.tokens)));
+  return example;
+}
+
+void DrawnTask::write(const Drawn& example, DatasetWriter& writer) const {
+  if (token_bytes() == 2) {
+    const std::span<const uint16_t> tokens(example.tokens);
+    writer.add(example.label, std::span(&tokens, 1));
+    return;
+  }
+  writer.add(example.label, std::vector<uint8_t>(example.tokens.begin(), example.tokens.end()));
+}
+
+std::array<int64_t, 3> DrawnTask::counts(const MakeOptions& options) const {
+  return {options.num_train.value_or(sizes_.num_train), options.num_val.value_or(sizes_.num_val),
+          options.num_test.value_or(sizes_.num_test)};
+}
+
+int64_t DrawnTask::num_to_make(const MakeOptions& options) const {
+  const std::array<int64_t, 3> all = counts(options);
+  return std::accumulate(all.begin(), all.end(), int64_t{0});
+}
+
+void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
+  const std::array<int64_t, 3> all = counts(options);
+  Manifest manifest;
+  manifest.task = spec_.name;
+  manifest.task_version = spec_.version;
+  manifest.source = "generated";
+  manifest.token_bytes = token_bytes();
+  manifest.settings = settings_;
+  manifest.settings["seed"] = std::to_string(options.seed);
+  for (size_t i = 0; i < all.size(); ++i) {
+    manifest.settings["num_" + std::string(kSplits[i])] = std::to_string(all[i]);
+  }
+  std::string text;
+  for (const auto& [key, value] : manifest.settings) text += key + "=" + value + "\n";
+  manifest.source_hash = to_hex(hash128(text));
+  DatasetWriter writer(options.out, std::move(manifest),
+                       num_to_make(options) * (shape_.length * token_bytes() + 16));
+  FirstSeen seen;
+  for (int split = 0; split < 3; ++split) {
+    writer.begin_split(kSplits[static_cast<size_t>(split)]);
+    const int64_t size = all[static_cast<size_t>(split)];
+    for (int64_t begin = 0; begin < size; begin += kBlock) {
+      throw_if_stopped();
+      std::vector<Drawn> block(static_cast<size_t>(std::min(kBlock, size - begin)));
+      const auto count = static_cast<int64_t>(block.size());
+      parallel_for_each(count, [&](int64_t i) {
+        block[static_cast<size_t>(i)] = draw_example(options.seed, split, begin + i, 0);
+      });
+      for (int64_t i = 0; i < count; ++i) {
+        Drawn& example = block[static_cast<size_t>(i)];
+        for (uint32_t redraw = 1; seen.add(example.hash, begin + i); ++redraw) {
+          if (redraw > kMaxRedraws) {
+            throw Error(
+                {.where = std::string(spec_.name),
+                 .what = "has fewer different examples than " + thousands(num_to_make(options)),
+                 .expected = "splits without a common example",
+                 .advice = "set task.num_train lower, or a longer sequence"});
+          }
+          example = draw_example(options.seed, split, begin + i, redraw);
+        }
+        write(example, writer);
+      }
+      progress.update(count);
+    }
+  }
+  writer.finish();
+}
+
+void DrawnTask::refuse_other_settings(const Dataset& dataset) const {
+  const std::map<std::string, std::string>& stated = dataset.manifest().settings;
+  for (const auto& [key, wanted] : settings_) {
+    const auto found = stated.find(key);
+    if (found == stated.end() || found->second == wanted || key == "min_length") continue;
+    if (key == "length" && std::stoll(found->second) <= shape_.length) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "was made with " + key + " " + in_quotes(found->second, 100),
+                 .expected = wanted,
+                 .advice = "set task." + key + ", or name another data folder"});
+  }
+}
+
+checks::DataFacts DrawnTask::data_facts(const Dataset& dataset) const {
+  return with_sizes(Task::data_facts(dataset), sizes_);
+}
+
+ImportedData DrawnTask::import(const std::vector<std::string>&, const std::string&,
+                               Progress&) const {
+  throw Error(
+      {.where = std::string(spec_.name),
+       .what = "has no official files: its examples are drawn",
+       .expected = "lra data make",
+       .advice = "make them with: " + command_text({"data", "make", std::string(spec_.name)})});
+}
+
+void DrawnTask::export_official(const Dataset&, const std::string&) const {
+  throw Error({.where = std::string(spec_.name),
+               .what = "has no official layout to write",
+               .advice = "read the prepared data with lra.data (docs/data_format.md)"});
+}
+
+std::vector<int32_t> DrawnTask::tokens_of(const Split& split, int64_t example) const {
+  std::vector<int32_t> tokens(static_cast<size_t>(split.sequence_length(example, 0)));
+  split.read_tokens(example, 0, tokens);
+  return tokens;
+}
+
+checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& name) const {
+  const Split split = dataset.split(name);
+  checks::Fact fact{.name = "labels of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const std::vector<PlaceLabel> labels = place_labels(tokens_of(split, i));
+    const bool is_right = !labels.empty() && labels.back().label == split.label(i);
+    num_right += is_right;
+    if (is_right || !fact.ok) continue;
+    fact.ok = false;
+    fact.detail = name + " example " + std::to_string(i) + ": label is " +
+                  std::to_string(split.label(i)) + ", the last answer " +
+                  (labels.empty() ? "is missing" : std::to_string(labels.back().label));
+  }
+  fact.value = thousands(num_right) + " of " + thousands(split.size()) + " right";
+  return fact;
+}
+
+std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
+  std::vector<checks::Fact> facts = checks::standard_facts(
+      dataset, {.sizes = {}, .num_classes = shape_.num_classes, .forbids_duplicates = true});
+  for (const char* name : kSplits) {
+    if (dataset.has(name)) facts.push_back(label_fact(dataset, name));
+  }
+  return facts;
+}
+
+std::string DrawnTask::render(const Split& split, int64_t example) const {
+  const std::vector<int32_t> tokens = tokens_of(split, example);
+  std::vector<std::string> words;
+  for (const int32_t token : tokens) words.push_back(token_text(token));
+  for (const PlaceLabel& answer : place_labels(tokens)) {
+    words[static_cast<size_t>(answer.place)] += "=" + std::to_string(answer.label);
+  }
+  std::string text = std::to_string(tokens.size()) + " tokens, answers behind '='\n";
+  for (const std::string& word : words) text += word + " ";
+  text.back() = '\n';
+  return text;
+}
+
+std::vector<checks::Baseline> DrawnTask::baselines(const Dataset& dataset) const {
+  constexpr int64_t kMostExamples = 10000;
+  Counts of_all = {{0, 0}};
+  std::map<int32_t, Counts> of_token;
+  // Calls `visit` with the token and the label of each place.
+  const auto visit_places = [&](const Split& split, int64_t count, const auto& visit) {
+    for (int64_t i = 0; i < std::min(split.size(), count); ++i) {
+      const std::vector<int32_t> tokens = tokens_of(split, i);
+      for (const PlaceLabel& answer : place_labels(tokens)) {
+        visit(tokens[static_cast<size_t>(answer.place)], answer.label);
+      }
+    }
+  };
+  visit_places(dataset.split("train"), kMostExamples, [&](int32_t token, int32_t label) {
+    ++of_all[label];
+    ++of_token[token][label];
+  });
+  const int32_t majority = most_frequent(of_all);
+  int64_t count = 0, by_majority = 0, by_token = 0;
+  visit_places(dataset.split("test"), INT64_MAX, [&](int32_t token, int32_t label) {
+    const auto known = of_token.find(token);
+    ++count;
+    by_majority += label == majority;
+    by_token += label == (known == of_token.end() ? majority : most_frequent(known->second));
+  });
+  const auto share = [&](int64_t right) {
+    return static_cast<double>(right) / static_cast<double>(std::max<int64_t>(1, count));
+  };
+  std::vector<checks::Baseline> all = {{.name = "majority", .accuracy = share(by_majority)},
+                                       {.name = "token at the place", .accuracy = share(by_token)}};
+  if (const auto own = own_baseline()) all.push_back(*own);
+  return all;
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,20 @@
+// Word problems of groups.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+extern constinit const TaskSpec kStateTask;
+
+inline constexpr std::array<std::string_view, 4> kGroups = {"parity", "s3", "s5", "z60"};
+
+// The products of a group: [a][b] is the number of a b, a first; 0 is the identity. Permutations
+// are numbered in lexicographic order, and a b maps i to b[a[i]].
+std::vector<std::vector<int32_t>> products_of(std::string_view group);
+
+}  // namespace lra::tasks

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Tasks that are answered at many places of a sequence: their data, runs, evaluation and report, and
+# what is refused in one line.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+refused() { # refused WORDS COMMAND...
+  local words=$1
+  shift
+  expect_code 2 "$@"
+  grep -q -- "$words" err || fail "'$*' does not say '$words': $(cat err)"
+  [[ $(wc -l <err) -le 2 ]] || fail "more than one line: $(cat err)"
+}
+
+small=(--quiet --set task.length=16 --set task.num_train=400 --set task.num_val=50
+  --set task.num_test=50 --set train.steps=12 --set train.warmup_steps=2 --set train.eval_every=6)
+pairs=("${small[@]}" --set task.pairs=2 --set task.vocabulary=32)
+elements=("${small[@]}" --set task.group=parity --set task.min_length=3)
+
+expect_code 0 lra train recall mamba2 "${pairs[@]}" --threads 1 --out runs/recall
+expect_code 0 lra train recall mamba2 "${pairs[@]}" --threads 2 --out runs/two
+cmp runs/recall/checkpoints/latest/model.safetensors runs/two/checkpoints/latest/model.safetensors ||
+  fail "two threads have other weights than one"
+[[ $(field runs/recall/record.json test num_positions) == 100 ]] || fail "two places of 50 examples"
+[[ $(field runs/recall/record.json division) == diagnostic ]] || fail "the division"
+grep -q 'bidirectional = false' runs/recall/config.toml || fail "the layer sees what comes later"
+expect_code 0 lra train state gated_deltanet "${elements[@]}" --out runs/state
+expect_code 0 lra train state transformer "${elements[@]}" --out runs/transformer
+passed "runs"
+
+expect_code 0 lra eval runs/recall
+grep -q 'predicted places' out || fail "eval does not say what it counts"
+expect_code 0 lra reproduce runs/state --threads 1
+expect_code 0 lra data show recall --count 1
+grep -q '=' out || fail "no answers are shown"
+expect_code 0 lra data check state --data data
+grep -q 'labels of test' out || fail "answers are not checked"
+expect_code 0 lra help recall
+grep -q 'lra data make recall' out || fail "help does not say where examples come from"
+expect_code 0 lra report runs --out page.html
+expect_code 0 lra report runs --format csv
+passed "evaluation, data and report"
+
+refused 'more examples than\|fewer different examples' lra data make state --out few --quiet \
+  --set task.group=parity --set task.length=3 --train 100
+refused 'expected lra data make' lra data import recall data/recall --out none
+refused 'train.objective' lra train recall s4d "${pairs[@]}" --out none --set train.objective=masked
+refused 'quarter of task.length' lra train recall s4d --out none --set task.pairs=40
+refused 'one label' lra predict runs/recall --text 'abc'
+refused 'at most task.length' lra train state s4d --out none --set task.min_length=100
+passed "refusals"
