@@ -326,6 +326,8 @@ TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {
     const auto presets = preset_names(std::string(task->name));
     if (task->settings_of) {
       EXPECT_THAT(presets, ElementsAre("release", "small")) << task->name;
+    } else if (task->is_diagnostic) {
+      EXPECT_THAT(presets, ElementsAre("paper", "small")) << task->name;
     } else {
       EXPECT_THAT(presets, ElementsAre("paper", "release", "small")) << task->name;
     }
