@@ -12,6 +12,7 @@
 #include "mixers/specs/chordmixer.h"
 #include "layers/feed_forward.h"
 #include "mixers/sequence_layer.h"
+#include "ops/rotate_tracks.h"
 
 namespace lra::mixers {
 namespace {
@@ -19,16 +20,6 @@ namespace {
 using at::Tensor;
 
 constexpr uint32_t kHiddenDropout = 0xC40D;  // keeps its key apart from others of the layer
-
-// Row numbers of [B L, ...] that come to the place of each row when examples of the lengths [B, 1]
-// are rotated by `offset`. Padding stays where it is.
-Tensor rotated_rows(const Tensor& lengths_B1, int64_t length, int64_t offset) {
-  const auto options = lengths_B1.options();
-  const Tensor place = at::arange(length, options);
-  const Tensor from =
-      at::where(place.lt(lengths_B1), (place + offset).remainder(lengths_B1.clamp_min(1)), place);
-  return (from + length * at::arange(lengths_B1.size(0), options).unsqueeze(1)).flatten();
-}
 
 class ChordMixer : public SequenceLayer {
  public:
@@ -41,19 +32,9 @@ class ChordMixer : public SequenceLayer {
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
-    const int64_t batch = x_BLD.size(0), length = x_BLD.size(1);
     const uint64_t key = derive_key(context.key, RandomUse::kDropout, kHiddenDropout);
-    const Tensor y = mlp_->forward(x_BLD, context.dropout, key).flatten(0, 1);
-    const Tensor lengths_B1 = context.mask_BL.defined()
-                                  ? context.mask_BL.sum(1, /*keepdim=*/true)
-                                  : at::full({batch, 1}, length, x_BLD.options().dtype(at::kLong));
-    std::vector<Tensor> tracks = y.tensor_split(num_tracks_, 1);
-    for (int64_t m = 1; m < num_tracks_; ++m) {
-      Tensor& track = tracks[static_cast<size_t>(m)];
-      if (track.size(1) == 0) break;
-      track = track.index_select(0, rotated_rows(lengths_B1, length, int64_t{1} << (m - 1)));
-    }
-    return at::cat(tracks, 1).view_as(x_BLD);
+    return ops::rotate_tracks(mlp_->forward(x_BLD, context.dropout, key), num_tracks_,
+                              context.mask_BL);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
 #include "ops/pointwise.h"
+#include "ops/rotate_tracks.h"
 #include "ops/scan/diagonal_scan.h"
 #include "ops/scan/gated_scan.h"
 #include "ops/scan/matrix_scan.h"
@@ -173,6 +174,9 @@ std::vector<Operator> recurrent_operators() {
          return matrix_scan({in[0], in[1], in[2], -in[3].square()});
        },
        {heads(20, 3), heads(21, 3), heads(22, 2), heads(23, 1)}},
+      {"rotate_tracks",
+       [](const auto& in) { return rotate_tracks(in[0], 2, some_tokens()).square(); },
+       {x}},
       {"convolution",
        [](const auto& in) { return long_convolution(in[0], some_tokens(), in[1], 2); },
        {x, random_tensor({3, 5}, 5)}},

@@ -182,6 +182,8 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                              contiguous_like(log_decay),
                              beta ? contiguous_like(*beta) : result({0}, log_decay));
          });
+  m.impl("rotate_tracks",
+         [](const Tensor& x, int64_t, const MaybeTensor&, bool) { return contiguous_like(x); });
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
     return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));

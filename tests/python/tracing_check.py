@@ -49,6 +49,7 @@ def differentiable_cases():
         "matrix_scan": (normal(2, 8, 2, 3), normal(2, 8, 2, 3), normal(2, 8, 2, 4), normal(2, 8, 2, 3),
                         normal(2, 8, 2), 1, rows),
         "matrix_scan with a decay for a head": (*qkv, normal(2, 8, 2, 1)),
+        "rotate_tracks": (normal(2, 8, 7), 4, rows),
         "packed_feature_attention": (normal(2, 8, 3, 2, 4), "elu", rows),
         "attention": (*qkv, rows),
         "attention in blocks": (*qkv, None, None, offsets, blocks, None, [4, 4, -1, -1]),
