@@ -18,9 +18,9 @@
 #include "mixers/specs/mamba.h"
 #include "mixers/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/convolution_silu.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
-#include "ops/long_convolution.h"
 #include "ops/precision.h"
 #include "ops/scan/selective_scan.h"
 
@@ -71,7 +71,7 @@ class Mamba : public SequenceLayer {
     const auto both = ops::linear(x_BLD, in_).split(inner_, 2);
     Tensor y = scanned(both[0], 0, context.mask_BL);
     if (config_.bidirectional) y = y + scanned(both[0], 1, context.mask_BL);
-    return ops::linear(ops::gate(y * both[1], both[1]), out_);
+    return ops::linear(ops::silu(both[1], y), out_);
   }
 
  private:
@@ -87,11 +87,11 @@ class Mamba : public SequenceLayer {
   // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].
   Tensor scanned(const Tensor& x, int64_t direction, const Tensor& mask_BL) const {
     const bool reversed = direction == 1;
-    const Tensor kernel = conv_[direction];
-    const Tensor local = ops::long_convolution(x, mask_BL, reversed ? kernel.flip(1) : kernel,
-                                               reversed ? config_.conv_width - 1 : 0) +
-                         ops::beside(conv_bias_[direction], x);
-    const Tensor u = ops::gate(local, local);
+    const auto type = ops::wide_type(x);
+    const Tensor kernel = conv_[direction].to(type);
+    const Tensor u = ops::convolution_silu(x, mask_BL, reversed ? kernel.flip(1) : kernel,
+                                           conv_bias_[direction].to(type),
+                                           reversed ? config_.conv_width - 1 : 0);
     const int64_t blocks = config_.blocks, rank = config_.dt_rank, states = config_.states;
     std::vector<Tensor> rows;  // those of r, b and c in all blocks
     for (const Tensor& part : select_[direction].split_with_sizes({rank, states, states}, 1)) {
@@ -101,7 +101,6 @@ class Mamba : public SequenceLayer {
         ops::linear(u, at::cat(rows))
             .split_with_sizes({blocks * rank, blocks * states, blocks * states}, 2);
     const Tensor step = block_diagonal(step_[direction].view({blocks, -1, rank}));
-    const auto type = ops::wide_type(x);
     return ops::selective_scan(
         {.x_BLD = u,
          .dt_BLD = ops::linear(selected[0], step),

@@ -13,22 +13,20 @@
 // layer, x in this last step is the residual stream. The weights of attention are softmax(q k^T /
 // sqrt(z_dim) + b) or laplace(q k^T / n + b) with n visible keys and a learned b for each distance;
 // laplace(s) = (1 + erf((s - sqrt(1/2)) / sqrt(2 / (4 pi)))) / 2. With a `chunk`, tokens see only
-// their own chunk, and the cost is linear in L (section 3.5). Scores exist a few rows at a time.
+// their own chunk, and the cost is linear in L (section 3.5).
 //
 // Differences from the authors' code (facebookresearch/mega): docs/deviations.md.
-#include <numbers>
-
 #include "layers/feed_forward.h"
 #include "mixers/row_chunks.h"
 #include "mixers/sequence_layer.h"
 #include "mixers/specs/mega.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/dense_attention.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
-#include "ops/product.h"
 #include "ops/scan/diagonal_scan.h"
-#include "ops/softmax.h"
 
 namespace lra::mixers {
 namespace {
@@ -39,19 +37,17 @@ constexpr double kMegaDeviation = 0.02;             // of weights at first
 constexpr uint32_t kAverageDropout = 0xE3A;         // keeps its key apart from others of the layer
 constexpr int64_t kMegaWeights = int64_t{1} << 21;  // attention weights in memory at a time
 
-// SiLU.
-Tensor swish(const Tensor& x) { return ops::gate(x, x); }
-
 // In float64: the library's own gives different bits at different numbers of threads.
 Tensor wide_sigmoid(const Tensor& x) { return 1 / (1 + (-x.to(at::kDouble)).exp()); }
 
 // Sequences cut into chunks of at most `chunk` positions, one below another, the last one padded.
 struct Chunks {
-  Chunks(int64_t batch, int64_t length, int64_t chunk, const Tensor& mask_BL)
-      : batch(batch), length(length), size(std::min(chunk, length)) {
+  Chunks(const Tensor& t_BLE, int64_t chunk, const Tensor& mask_BL)
+      : batch(t_BLE.size(0)), length(t_BLE.size(1)), size(std::min(chunk, length)) {
     missing = (length + size - 1) / size * size - length;
     if (!mask_BL.defined() && missing == 0) return;
-    valid = cut(mask_BL.defined() ? mask_BL : at::ones({batch, length}, at::kByte)).to(at::kBool);
+    const auto bytes = t_BLE.options().dtype(at::kByte);
+    valid = cut(mask_BL.defined() ? mask_BL : at::ones({batch, length}, bytes)).contiguous();
   }
   // [B, L, ...] -> [B chunks, size, ...]; padding is 0.
   Tensor cut(const Tensor& t) const {
@@ -65,7 +61,7 @@ struct Chunks {
   }
 
   int64_t batch, length, size, missing;
-  Tensor valid;  // bool [B chunks, size]; undefined: all
+  Tensor valid;  // uint8 [B chunks, size]; undefined: all
 };
 
 class Mega : public SequenceLayer {
@@ -98,13 +94,14 @@ class Mega : public SequenceLayer {
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const int64_t z = config_.z_dim, v = config_.v_dim;
-    const Tensor average = dropped(swish(moving_average(x_BLD, context.mask_BL)), context);
-    const auto base = base_(average).split_with_sizes({dim_, z + v, dim_}, 2);
-    const auto zr = swish(base[1]).split_with_sizes({z, v}, 2);
-    const auto scale = ops::beside(scale_, x_BLD), shift = ops::beside(shift_, x_BLD);
-    const Tensor attended = attention(zr[0] * scale[0] + shift[0], zr[0] * scale[1] + shift[1],
-                                      swish(value_(x_BLD)), context.mask_BL);
-    const Tensor h = swish(base[2] + hidden_(attended * zr[1]));
+    const Tensor average = dropped(ops::silu(moving_average(x_BLD, context.mask_BL)), context);
+    const auto base = base_(average).split_with_sizes({dim_, z, v, dim_}, 2);
+    const Tensor shared = ops::silu(base[1]);
+    // A product with two diagonal matrices takes less time than scaling and shifting twice.
+    const Tensor scales = at::diag_embed(scale_).flatten(0, 1);
+    const auto qk = ops::linear(shared, scales, shift_.flatten()).split(z, 2);
+    const Tensor attended = attention(qk[0], qk[1], ops::silu(value_(x_BLD)), context.mask_BL);
+    const Tensor h = ops::silu(base[3] + hidden_(ops::silu(base[2], attended)));
     const Tensor& stream = context.stream_BLD.defined() ? context.stream_BLD : x_BLD;
     return ops::gate(h - stream, base[0]);
   }
@@ -149,47 +146,46 @@ class Mega : public SequenceLayer {
                                .mask_BL = mask_BL});
   }
 
-  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v], computed in the type of sums.
+  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v]. By the attention kernel on the CPU; elsewhere a
+  // few rows at a time, in the type of sums.
   Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask_BL) const {
-    const Chunks chunks(q.size(0), q.size(1), config_.chunk, mask_BL);
-    const auto wide = [&](const Tensor& t) { return chunks.cut(t.to(ops::wide_type(t))); };
-    // Number of keys in each chunk.
-    const Tensor count = chunks.valid.defined()
-                             ? chunks.valid.sum(1).clamp_min(1).view({-1, 1, 1})
-                             : at::full({1, 1, 1}, chunks.size, q.options().dtype(at::kLong));
-    // The backward pass may outlive the layer.
-    const RowFunction f = [config = config_, chunks, count](const std::vector<Tensor>& rows,
-                                                            const std::vector<Tensor>& whole,
-                                                            int64_t first) {
-      return ops::product(weights(config, rows[0], whole, first, chunks, count), whole[1]);
-    };
-    const Tensor keys = wide(k), bias = bias_.to(keys.scalar_type());
-    const int64_t weights_of_row = keys.size(0) * chunks.size;
-    const Tensor out = in_row_chunks({wide(q)}, {keys, wide(v), bias},
-                                     std::max<int64_t>(1, kMegaWeights / weights_of_row), f);
-    return chunks.join(out).to(v.scalar_type());
-  }
-
-  // Weights of queries first, first + 1, ... [b, rows, z]; `whole` is keys, values, bias. -> [b,
-  // rows, size]
-  static Tensor weights(const Config& config, const Tensor& q, const std::vector<Tensor>& whole,
-                        int64_t first, const Chunks& chunks, const Tensor& count) {
-    const int64_t rows = q.size(1), size = chunks.size;
-    // Key j of query i has number j - i + chunk - 1: windows of the numbers, the last row's first.
-    const Tensor bias =
-        whole[2].narrow(0, config.chunk - first - rows, rows + size - 1).unfold(0, size, 1).flip(0);
-    const Tensor products = ops::product(q, whole[0].transpose(1, 2));
-    const Tensor hidden =
-        chunks.valid.defined() ? chunks.valid.logical_not().unsqueeze(1) : Tensor();
-    if (config.attention == "softmax") {
-      const Tensor scores = products / std::sqrt(static_cast<double>(config.z_dim)) + bias;
-      // Far below every score, yet finite: a chunk that is all padding stays free of NaN.
-      return ops::softmax(hidden.defined() ? scores.masked_fill(hidden, -1e30) : scores);
+    const Chunks chunks(q, config_.chunk, mask_BL);
+    const auto wide = ops::wide_type(q);
+    const int64_t size = chunks.size;
+    const Tensor bias = bias_.narrow(0, config_.chunk - size, 2 * size - 1).to(wide).unsqueeze(0);
+    Tensor queries = chunks.cut(q).unsqueeze(2);
+    const Tensor keys = chunks.cut(k).unsqueeze(2), values = chunks.cut(v).unsqueeze(2);
+    auto kind = kernels::AttentionWeights::kSoftmax;
+    double scale = 1 / std::sqrt(static_cast<double>(config_.z_dim));
+    if (config_.attention == "laplace") {
+      // Scores are divided by the number of keys in each chunk.
+      kind = kernels::AttentionWeights::kLaplace;
+      scale = 1 / static_cast<double>(size);
+      if (chunks.valid.defined()) {
+        const Tensor count = chunks.valid.sum(1).clamp_min(1).view({-1, 1, 1, 1});
+        queries = queries * (static_cast<double>(size) / count.to(wide)).to(q.scalar_type());
+      }
     }
-    const Tensor scores = products / count + bias;
-    const Tensor laplace =
-        0.5 * (1 + at::erf((scores - std::sqrt(0.5)) * std::sqrt(2 * std::numbers::pi)));
-    return hidden.defined() ? laplace.masked_fill(hidden, 0) : laplace;
+    if (q.is_cpu() || q.is_meta()) {
+      const Tensor out = ops::attention(queries, keys, values, {}, {chunks.valid, chunks.valid}, {},
+                                        scale, bias, kind);
+      return chunks.join(out.squeeze(2));
+    }
+    // The backward pass may outlive the layer.
+    const Tensor seen = chunks.valid.defined() ? chunks.valid.to(at::kBool).view({-1, 1, 1, size})
+                                               : at::ones({1}, q.options().dtype(at::kBool));
+    const RowFunction f = [=](const std::vector<Tensor>& rows, const std::vector<Tensor>& whole,
+                              int64_t first) {
+      const int64_t count = rows[0].size(1);
+      // Key j of query i has number j - i + size - 1.
+      const Tensor of_rows = whole[2].narrow(1, size - first - count, count + size - 1);
+      return ops::dense_attention(rows[0], whole[0], whole[1], seen, {}, scale,
+                                  ops::table_of_bias(of_rows, count, size), kind);
+    };
+    const int64_t weights_of_row = keys.size(0) * size;
+    const Tensor out = in_row_chunks({queries.to(wide)}, {keys.to(wide), values.to(wide), bias},
+                                     std::max<int64_t>(1, kMegaWeights / weights_of_row), f);
+    return chunks.join(out.squeeze(2)).to(v.scalar_type());
   }
 
   Config config_;

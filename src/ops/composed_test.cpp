@@ -3,6 +3,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
 #include "ops/batch_norm.h"
+#include "ops/convolution_silu.h"
 #include "ops/feed_forward.h"
 #include "ops/gate.h"
 #include "ops/layer_norm.h"
@@ -50,6 +51,8 @@ std::vector<Operator> pointwise_operators() {
   return {
       {"glu", [](const auto& in) { return ops::glu(in[0]); }, {x}},
       {"gate", [](const auto& in) { return ops::gate(in[0], in[1]); }, {x, x.flip(1)}},
+      {"silu", [](const auto& in) { return ops::silu(in[0], in[1]); }, {x, x.flip(1)}},
+      {"silu_alone", [](const auto& in) { return ops::silu(in[0]); }, {x}},
       {"linear",
        [](const auto& in) { return ops::linear(in[0], in[1], in[2]); },
        {x, wide, hidden}},
@@ -95,6 +98,13 @@ std::vector<Operator> mixing_operators() {
          return attention(in[0], in[1], in[2], blocks, mask, {kDropped, kDropKey}, 0.7, in[3]);
        },
        {three[0], three[1], three[2], random_tensor({2, kTokens, kTokens}, 4)}},
+      {"laplace_attention",
+       [=](const auto& in) {
+         return attention(in[0], in[1], in[2], blocks, mask, {kDropped, kDropKey}, 0.7, in[3],
+                          AttentionWeights::kLaplace);
+       },
+       {three[0], three[1], random_tensor({kExamples, kTokens, 2, 5}, 5),
+        random_tensor({2, 2 * kTokens - 1}, 4)}},
       {"partial_attention",
        [=](const auto& in) {
          const auto part = partial_attention(in[0], in[1], in[2], causal, {});
@@ -180,6 +190,9 @@ std::vector<Operator> recurrent_operators() {
       {"convolution",
        [](const auto& in) { return long_convolution(in[0], some_tokens(), in[1], 2); },
        {x, random_tensor({3, 5}, 5)}},
+      {"convolution_silu",
+       [](const auto& in) { return convolution_silu(in[0], some_tokens(), in[1], in[2], 2); },
+       {x, random_tensor({3, 5}, 5), random_tensor({3}, 6)}},
       {"convolution_beyond_the_length",
        [](const auto& in) { return long_convolution(in[0], {}, in[1], 9); },
        {x, random_tensor({3, 19}, 6)}},

@@ -1,4 +1,4 @@
-// Gated linear units (Dauphin et al. 2017, arXiv:1612.08083).
+// Gated linear units (Dauphin et al. 2017, arXiv:1612.08083), and gates by SiLU.
 #pragma once
 
 #include "ops/libtorch.h"
@@ -11,5 +11,8 @@ at::Tensor glu(const at::Tensor& x);
 
 // value * sigmoid(gate), both of one shape. As glu.
 at::Tensor gate(const at::Tensor& value, const at::Tensor& gate);
+
+// factor * x * sigmoid(x), both of one shape; without `factor`, SiLU(x). As glu.
+at::Tensor silu(const at::Tensor& x, const at::Tensor& factor = {});
 
 }  // namespace lra::ops

@@ -60,8 +60,9 @@ Tensor gate(const Tensor& value, const MaybeTensor& gate) {
       gate ? with_last(value, value.sym_size(-1)) : with_last(value, value.sym_size(-1) / 2),
       value);
 }
-Two gate_backward(const Tensor&, const Tensor& value, const MaybeTensor& gate) {
-  return {contiguous_like(value), gate ? contiguous_like(value) : result({0}, value)};
+// Of gate and of silu: the first input, and a second one or none.
+Two gate_backward(const Tensor&, const Tensor& first, const MaybeTensor& second) {
+  return {contiguous_like(first), second ? contiguous_like(first) : result({0}, first)};
 }
 
 Two feature_attention_forward(const Tensor& qkv, c10::string_view, const MaybeTensor& mask, double,
@@ -92,7 +93,8 @@ SelectiveScanGradients selective_scan_backward(const Tensor&, const Tensor& x, c
 
 Stack attention_forward(Values values) {
   const Tensor q = values[0].toTensor();
-  return {contiguous_like(q), wide_result({2, q.sym_size(0), q.sym_size(2), q.sym_size(1)}, q)};
+  return {result(with_last(q, values[2].toTensor().sym_size(3)), q),
+          wide_result({2, q.sym_size(0), q.sym_size(2), q.sym_size(1)}, q)};
 }
 
 // The gradients of attention are written to arguments.
@@ -140,6 +142,8 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("layer_norm_backward", layer_norm_backward);
   m.impl("gate", gate);
   m.impl("gate_backward", gate_backward);
+  m.impl("silu", [](const Tensor& x, const MaybeTensor&) { return contiguous_like(x); });
+  m.impl("silu_backward", gate_backward);
   m.impl("dropout", [](const Tensor& x, double, int64_t) { return contiguous_like(x); });
   m.impl("dropout_add",
          [](const Tensor& x, const Tensor&, double, int64_t) { return contiguous_like(x); });
@@ -160,6 +164,12 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                                     const Tensor& kernel, int64_t, std::array<bool, 2> needed) {
     return Two(needed[0] ? contiguous_like(x) : Tensor(),
                needed[1] ? contiguous_like(kernel) : Tensor());
+  });
+  m.impl("convolution_silu", [](const Tensor& x, const MaybeTensor&, const Tensor&, const Tensor&,
+                                int64_t) { return contiguous_like(x); });
+  m.impl("convolution_silu_backward", [](const Tensor&, const Tensor& x, const MaybeTensor&,
+                                         const Tensor& kernel, const Tensor& bias, int64_t) {
+    return Three(contiguous_like(x), contiguous_like(kernel), contiguous_like(bias));
   });
   m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
                              const MaybeTensor&) { return contiguous_like(x); });

@@ -8,7 +8,10 @@
 namespace lra::kernels {
 namespace {
 
-void check_bias(const AttentionProblem& problem) {
+// What a bias and weights without a softmax need.
+template <typename Args>
+void check_scores(const AttentionProblem& problem, const Args& args) {
+  if (args.bias.data == nullptr && problem.weights == AttentionWeights::kSoftmax) return;
   LRA_CHECK(problem.visible.runs == nullptr);
   LRA_CHECK(problem.scale > 0);
 }
@@ -17,7 +20,7 @@ void check_bias(const AttentionProblem& problem) {
 
 template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
-  if (args.bias.data != nullptr) check_bias(problem);
+  check_scores(problem, args);
   if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kAttentionForward), attention_forward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {
@@ -31,7 +34,9 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<T
 template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   LRA_CHECK_EQ(args.bias.data != nullptr, args.grad_bias.data != nullptr);
-  if (args.bias.data != nullptr) check_bias(problem);
+  LRA_CHECK_EQ(args.bias.is_relative(), args.grad_bias.is_relative());
+  LRA_CHECK(problem.weights == AttentionWeights::kSoftmax || args.grad_logsumexp == nullptr);
+  check_scores(problem, args);
   if constexpr (std::is_same_v<T, float>) {
     LRA_RETURN_CALL(choose(Op::kAttentionBackward), attention_backward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {

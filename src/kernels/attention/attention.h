@@ -40,7 +40,8 @@ struct HeadView {
 };
 
 // Numbers added to the scores, a table [H, L, S] for all batch elements, seen through strides
-// counted in elements; the last axis is contiguous.
+// counted in elements; the last axis is contiguous. With the row stride -1 it is a number for each
+// distance of key and query, [H, L + S - 1], and data points to that of distance 0.
 template <typename T>
 struct ScoreBias {
   T* data = nullptr;
@@ -50,6 +51,7 @@ struct ScoreBias {
   constexpr T* row(int64_t head, int64_t query) const {
     return data + head * head_stride + query * row_stride;
   }
+  constexpr bool is_relative() const { return row_stride == -1; }
 };
 
 struct AttentionShape {
@@ -57,8 +59,17 @@ struct AttentionShape {
   int64_t heads = 0;         // H
   int64_t query_length = 0;  // L
   int64_t key_length = 0;    // S
-  int64_t head_dim = 0;      // E, of queries, keys and values alike
+  int64_t head_dim = 0;      // E, of queries and keys
+  int64_t value_dim = 0;     // of values and outputs; 0: E
+
+  constexpr int64_t width_of_values() const { return value_dim == 0 ? head_dim : value_dim; }
 };
+
+// How scores become weights: softmax, or each by itself, 0.5 (1 + erf((score - sqrt(1/2)) sqrt(2
+// pi))), the Laplace function of Mega (Ma et al. 2023, arXiv:2209.10655, equation 16). Then the
+// largest score is 0 and the sum 1 in rows that see a key, the scale is positive, rows are in their
+// own order and no gradient of a logsumexp exists.
+enum class AttentionWeights { kSoftmax, kLaplace };
 
 // Blocks of keys that each block of queries may see, as compressed sparse rows: one list for all
 // planes, one per head, or one per plane b * H + h. Row r = list * num_query_blocks + query block
@@ -94,6 +105,7 @@ struct AttentionProblem {
   // j) < dropout_threshold(dropout_rate), else multiplied by dropout_scale (base/rng.h).
   double dropout_rate = 0;  // in [0, 1)
   uint64_t dropout_key = 0;
+  AttentionWeights weights = AttentionWeights::kSoftmax;
 };
 
 // The two numbers that define the softmax of each row: W arrays [B, H, L], contiguous. The weight
@@ -109,8 +121,8 @@ struct SoftmaxRows {
 // Values of masked keys and queries are never used, so they may be anything, NaN included.
 template <typename T>
 struct AttentionForward {
-  HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, E]
-  HeadView<T> out;               // [B, H, L, E], overwritten; must not overlap an input
+  HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, value_dim]
+  HeadView<T> out;               // [B, H, L, value_dim], overwritten; must not overlap an input
   SoftmaxRows<Wide<T>> softmax;  // overwritten
   // There is no bias if it has no data. With a bias, scale must be positive and rows in their own
   // order.
@@ -128,7 +140,8 @@ struct AttentionBackward {
   // Gradient of |scale| largest + log(sum) [B, H, L], contiguous; null: none. Entries of queries
   // that see no key are ignored.
   const Wide<T>* grad_logsumexp = nullptr;
-  // Bias of the forward pass, and its gradient, overwritten: the sum over the batch, in its order.
+  // Bias of the forward pass, and its gradient of the same kind, overwritten: the sum over the
+  // batch, in its order. A relative one is first summed over the rows of each tile of queries.
   ScoreBias<const Wide<T>> bias = {};
   ScoreBias<Wide<T>> grad_bias = {};
 };

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/aligned_buffer.h"
 #include "kernels/attention/attention.h"
+#include "kernels/attention/attention_laplace.h"
 #include "kernels/attention/attention_pack.h"
 #include "kernels/attention/attention_tiles.h"
 #include "kernels/gemm/gemm.h"
@@ -20,7 +21,7 @@ namespace lra::kernels::LRA_ISA {
 struct PackedKeys {
   AlignedBuffer transposed_buffer, values_buffer;
   float* transposed = nullptr;  // [S / 16][words of E][16]
-  float* values = nullptr;      // [words of S][E padded], and kSpareRows
+  float* values = nullptr;      // [words of S][value_dim padded], and kSpareRows
   std::vector<uint16_t> lanes;
 };
 
@@ -48,18 +49,20 @@ int64_t packed_keys(const AttentionProblem& problem) {
 
 template <typename Products>
 void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane, PackedKeys& keys) {
-  const int64_t dim = problem.shape.head_dim, rows = packed_keys<Products>(problem);
-  keys.transposed = keys.transposed_buffer.reserve(rows * Products::words(dim));
-  keys.values = keys.values_buffer.reserve(rows / Products::kWordDepth * round_up(dim, kLanes));
+  const int64_t rows = packed_keys<Products>(problem);
+  const int64_t padded = round_up(problem.shape.width_of_values(), kLanes);
+  keys.transposed = keys.transposed_buffer.reserve(rows * Products::words(problem.shape.head_dim));
+  keys.values = keys.values_buffer.reserve(rows / Products::kWordDepth * padded);
   fill_key_lanes(problem, plane.batch, keys.lanes);
 }
 
 template <typename Products, typename T>
 void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
                const AttentionPlane& plane, KeyRange range, PackedKeys& keys) {
-  Products::pack_transposed(key_rows(problem, args.k, plane), range, keys.transposed);
-  const int64_t padded = round_up(problem.shape.head_dim, kLanes);
-  Products::pack_down(key_rows(problem, args.v, plane), range,
+  const int64_t width = problem.shape.width_of_values(), padded = round_up(width, kLanes);
+  Products::pack_transposed(key_rows(problem, args.k, plane, problem.shape.head_dim), range,
+                            keys.transposed);
+  Products::pack_down(key_rows(problem, args.v, plane, width), range,
                       keys.values + range.begin / Products::kWordDepth * padded);
 }
 
@@ -108,6 +111,20 @@ void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int
   row.sum += sum_of_lanes(sum);
 }
 
+// Replaces scores, divided by `scale`, by weights that need no others of their row.
+template <bool kDropout, typename Products>
+void laplace_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
+                 float scale, RunningRow row) {
+  const LaplaceWeights laplace(scale);
+  for (int64_t v = 0; v < vectors; ++v) {
+    Floats weight = keep(lanes[v], laplace.weight(load(scores + v * kLanes)));
+    if constexpr (kDropout) weight = keep(kept[v], weight);
+    Products::store_weight(scores, v, weight);
+    if (lanes[v] != 0) row.max = 0, row.sum = 1;
+  }
+  Products::end_weights(scores, vectors);
+}
+
 template <typename T, typename Products>
 class ForwardTile {
  public:
@@ -118,9 +135,10 @@ class ForwardTile {
         plane_(plane),
         keys_(keys),
         scratch_(forward_scratch()),
-        dim_(problem.shape.head_dim),
+        dim_(problem.shape.width_of_values()),
         padded_(round_up(dim_, kLanes)),
-        row_words_(Products::row_words(dim_)),
+        words_(Products::words(problem.shape.head_dim)),
+        row_words_(Products::row_words(problem.shape.head_dim)),
         threshold_(dropout_threshold(problem.dropout_rate)) {}
 
   void run(KeyRange all_queries) {
@@ -140,7 +158,8 @@ class ForwardTile {
     queries_ = scratch_.queries.reserve(kQueryTile * row_words_);
     scores_ = scratch_.scores.reserve(Products::kScoreRows * kScoreStride);
     sums_ = scratch_.sums.reserve(kQueryTile * padded_);
-    Products::pack_rows(query_rows(problem_, args_.q, plane_), queries, queries_);
+    Products::pack_rows(query_rows(problem_, args_.q, plane_, problem_.shape.head_dim), queries,
+                        queries_);
     std::fill(sums_, sums_ + rows * padded_, 0.0f);
     std::fill(scratch_.row_max, scratch_.row_max + rows, -kInfinity);
     std::fill(scratch_.row_sum, scratch_.row_sum + rows, 0.0f);
@@ -157,13 +176,13 @@ class ForwardTile {
   // `first` is where the rows begin in the tile of queries.
   void add_rows(const ScoreTile& tile, int64_t first) {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
+    const int64_t keys = tile.vectors * kLanes;
     const bool biased = args_.bias.data != nullptr;
     if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores_, kScoreStride);
     products_.multiply(
-        {rows, keys, words},
-        {queries_ + first * row_words_, row_words_, 1, keys_.transposed + tile.first_key() * words,
-         kLanes, words * kLanes, scores_, kScoreStride},
+        {rows, keys, words_},
+        {queries_ + first * row_words_, row_words_, 1, keys_.transposed + tile.first_key() * words_,
+         kLanes, words_ * kLanes, scores_, kScoreStride},
         biased);
     for (int64_t i = 0; i < rows; ++i) weigh_row(tile, i, first + i);
     constexpr int64_t kWordDepth = Products::kWordDepth;
@@ -182,15 +201,20 @@ class ForwardTile {
     const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
                              padded_ / kLanes};
     float* scores = scores_ + i * kScoreStride;
-    if (problem_.scale < 0) negate_row(scores, tile.vectors);
-    const auto scale = static_cast<float>(std::abs(problem_.scale) * std::numbers::log2e);
-    if (threshold_ == 0) {
-      softmax_row<false, Products>(scores, lanes, nullptr, tile.vectors, scale, running);
+    uint16_t space[kTileKeeps];
+    const uint16_t* kept =
+        threshold_ == 0 ? nullptr : tile_keeps(problem_, plane_, tile, query, space);
+    if (problem_.weights == AttentionWeights::kLaplace) {
+      const auto row_function =
+          kept == nullptr ? laplace_row<false, Products> : laplace_row<true, Products>;
+      row_function(scores, lanes, kept, tile.vectors, static_cast<float>(problem_.scale), running);
       return;
     }
-    uint16_t kept[kTileKeeps];
-    softmax_row<true, Products>(scores, lanes, tile_keeps(problem_, plane_, tile, query, kept),
-                                tile.vectors, scale, running);
+    if (problem_.scale < 0) negate_row(scores, tile.vectors);
+    const auto scale = static_cast<float>(std::abs(problem_.scale) * std::numbers::log2e);
+    const auto row_function =
+        kept == nullptr ? softmax_row<false, Products> : softmax_row<true, Products>;
+    row_function(scores, lanes, kept, tile.vectors, scale, running);
   }
 
   void finish_row(int64_t query, KeyRange computed) {
@@ -217,7 +241,8 @@ class ForwardTile {
   const PackedKeys& keys_;
   ForwardScratch& scratch_;
   Products products_;
-  const int64_t dim_, padded_, row_words_;
+  const int64_t dim_, padded_;       // of values
+  const int64_t words_, row_words_;  // of queries and keys
   const uint32_t threshold_;
   float* queries_ = nullptr;
   float* scores_ = nullptr;

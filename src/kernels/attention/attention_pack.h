@@ -24,12 +24,13 @@ struct HeadRows {
   const T* row(int64_t n) const { return data + runs.row(n) * row_stride; }
   bool is_valid(int64_t row) const { return row < length && (mask == nullptr || mask[row] != 0); }
 };
+// `dim` wide.
 template <typename T>
 HeadRows<T> query_rows(const AttentionProblem& problem, const HeadView<const T>& view,
-                       const AttentionPlane& plane);
+                       const AttentionPlane& plane, int64_t dim);
 template <typename T>
 HeadRows<T> key_rows(const AttentionProblem& problem, const HeadView<const T>& view,
-                     const AttentionPlane& plane);
+                     const AttentionPlane& plane, int64_t dim);
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

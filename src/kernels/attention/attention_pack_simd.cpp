@@ -19,16 +19,14 @@ HeadRows<T> rows_of(const HeadView<const T>& view, const AttentionPlane& plane, 
 
 template <typename T>
 HeadRows<T> query_rows(const AttentionProblem& problem, const HeadView<const T>& view,
-                       const AttentionPlane& plane) {
-  return rows_of(view, plane, problem.shape.query_length, problem.shape.head_dim,
-                 problem.visible.query_mask);
+                       const AttentionPlane& plane, int64_t dim) {
+  return rows_of(view, plane, problem.shape.query_length, dim, problem.visible.query_mask);
 }
 
 template <typename T>
 HeadRows<T> key_rows(const AttentionProblem& problem, const HeadView<const T>& view,
-                     const AttentionPlane& plane) {
-  return rows_of(view, plane, problem.shape.key_length, problem.shape.head_dim,
-                 problem.visible.key_mask);
+                     const AttentionPlane& plane, int64_t dim) {
+  return rows_of(view, plane, problem.shape.key_length, dim, problem.visible.key_mask);
 }
 
 template <typename T>
@@ -51,9 +49,9 @@ void unpack_rows(const float* packed, KeyRange range, int64_t dim, const Attenti
 
 #define LRA_INSTANTIATE(T)                                                           \
   template HeadRows<T> query_rows(const AttentionProblem&, const HeadView<const T>&, \
-                                  const AttentionPlane&);                            \
+                                  const AttentionPlane&, int64_t);                   \
   template HeadRows<T> key_rows(const AttentionProblem&, const HeadView<const T>&,   \
-                                const AttentionPlane&);                              \
+                                const AttentionPlane&, int64_t);                     \
   template void unpack_rows(const float*, KeyRange, int64_t, const AttentionPlane&,  \
                             const HeadView<T>&);                                     \
   template void unpack_row(const float*, int64_t, float, T*);

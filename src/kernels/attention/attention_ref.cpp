@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/parallel.h"
 #include "base/rng.h"
@@ -42,8 +43,8 @@ struct Scratch {
   std::vector<KeyRange> ranges;
   std::vector<int64_t> keys;            // visible to the query at hand
   std::vector<Wide<T>> weights;         // of those keys
-  std::vector<Wide<T>> row;             // [E], of the query: its output or its gradient
-  std::vector<Wide<T>> grad_k, grad_v;  // [S, E]
+  std::vector<Wide<T>> row;             // of the query: its output or its gradient
+  std::vector<Wide<T>> grad_k, grad_v;  // [S, E], [S, value_dim]
 };
 
 template <typename T>
@@ -99,6 +100,13 @@ void compute_scores(const AttentionProblem& problem, const Args& args, const Que
   }
 }
 
+// sqrt(2 pi) (score - sqrt(1/2)): the weight of the Laplace function is 0.5 (1 + erf) of it.
+template <typename W>
+W laplace_argument(const AttentionProblem& problem, W score) {
+  return (score * static_cast<W>(problem.scale) - std::sqrt(W{0.5})) *
+         std::sqrt(2 * std::numbers::pi_v<W>);
+}
+
 template <typename T>
 void forward_query(const AttentionProblem& problem, const AttentionForward<T>& args,
                    const Query& query, Scratch<T>& scratch) {
@@ -107,20 +115,28 @@ void forward_query(const AttentionProblem& problem, const AttentionForward<T>& a
   const int64_t row = (query.batch * shape.heads + query.head) * shape.query_length + query.row();
   W& largest = args.softmax.largest[row];
   W& sum = args.softmax.sum[row];
-  scratch.row.assign(static_cast<size_t>(shape.head_dim), W{0});
+  scratch.row.assign(static_cast<size_t>(shape.width_of_values()), W{0});
   largest = -std::numeric_limits<W>::infinity();
   sum = 0;
   find_visible_keys(problem, query, scratch);
   if (!scratch.keys.empty()) {
     compute_scores(problem, args, query, scratch);
-    largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
-    const W scale = static_cast<W>(std::abs(problem.scale));
-    for (W& weight : scratch.weights) sum += weight = std::exp((weight - largest) * scale);
+    if (problem.weights == AttentionWeights::kLaplace) {
+      for (W& weight : scratch.weights) {
+        weight = std::erfc(-laplace_argument(problem, weight)) / 2;
+      }
+      largest = 0;
+      sum = 1;
+    } else {
+      largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
+      const W scale = static_cast<W>(std::abs(problem.scale));
+      for (W& weight : scratch.weights) sum += weight = std::exp((weight - largest) * scale);
+    }
     for (size_t n = 0; n < scratch.keys.size(); ++n) {
       const int64_t j = scratch.keys[n];
       const W weight = scratch.weights[n] / sum * dropout_factor<W>(problem, query, j);
       add_scaled(weight, args.v.row(query.batch, query.head, query.runs.row(j)), scratch.row.data(),
-                 shape.head_dim);
+                 shape.width_of_values());
     }
   }
   std::copy(scratch.row.begin(), scratch.row.end(),
@@ -133,7 +149,7 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   using W = Wide<T>;
   const AttentionShape& shape = problem.shape;
   const int64_t b = query.batch, h = query.head, i = query.row();
-  const int64_t dim = shape.head_dim;
+  const int64_t dim = shape.head_dim, width = shape.width_of_values();
   find_visible_keys(problem, query, scratch);
   if (scratch.keys.empty()) return;
   compute_scores(problem, args, query, scratch);
@@ -141,16 +157,23 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   const W largest = args.softmax.largest[row], sum = args.softmax.sum[row];
   const T* grad_out = args.grad_out.row(b, h, i);
   // d logsumexp / d score = weight, so its gradient enters where the mean of the row does.
-  W mean = dot(grad_out, args.out.row(b, h, i), dim);
+  W mean = dot(grad_out, args.out.row(b, h, i), width);
   if (args.grad_logsumexp != nullptr) mean -= args.grad_logsumexp[row];
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
     const int64_t j = query.runs.row(scratch.keys[n]);
-    const W weight =
-        std::exp((scratch.weights[n] - largest) * static_cast<W>(std::abs(problem.scale))) / sum;
     const W factor = dropout_factor<W>(problem, query, scratch.keys[n]);
-    add_scaled(weight * factor, grad_out, scratch.grad_v.data() + j * dim, dim);
-    const W grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);
-    const W slope = weight * (grad_weight - mean);
+    const W grad_weight = factor * dot(grad_out, args.v.row(b, h, j), width);
+    W weight, slope;
+    if (problem.weights == AttentionWeights::kLaplace) {
+      const W u = laplace_argument(problem, scratch.weights[n]);
+      weight = std::erfc(-u) / 2;
+      slope = std::numbers::sqrt2_v<W> * std::exp(-u * u) * grad_weight;
+    } else {
+      weight =
+          std::exp((scratch.weights[n] - largest) * static_cast<W>(std::abs(problem.scale))) / sum;
+      slope = weight * (grad_weight - mean);
+    }
+    add_scaled(weight * factor, grad_out, scratch.grad_v.data() + j * width, width);
     if (args.grad_bias.data != nullptr) args.grad_bias.row(h, i)[j] += slope;
     const W grad_score = static_cast<W>(problem.scale) * slope;
     add_scaled(grad_score, args.k.row(b, h, j), scratch.row.data(), dim);
@@ -163,10 +186,10 @@ void backward_plane(const AttentionProblem& problem, const AttentionBackward<T>&
                     int64_t plane) {
   const AttentionShape& shape = problem.shape;
   const int64_t b = plane / shape.heads, h = plane % shape.heads, dim = shape.head_dim;
+  const int64_t width = shape.width_of_values();
   Scratch<T> scratch;
-  for (auto* sums : {&scratch.grad_k, &scratch.grad_v}) {
-    sums->assign(static_cast<size_t>(shape.key_length * dim), Wide<T>{0});
-  }
+  scratch.grad_k.assign(static_cast<size_t>(shape.key_length * dim), Wide<T>{0});
+  scratch.grad_v.assign(static_cast<size_t>(shape.key_length * width), Wide<T>{0});
   for (int64_t i = 0; i < shape.query_length; ++i) {
     const Query query = query_of(problem, plane, i);
     scratch.row.assign(static_cast<size_t>(dim), Wide<T>{0});
@@ -175,7 +198,7 @@ void backward_plane(const AttentionProblem& problem, const AttentionBackward<T>&
   }
   for (int64_t j = 0; j < shape.key_length; ++j) {
     std::copy_n(scratch.grad_k.begin() + j * dim, dim, args.grad_k.row(b, h, j));
-    std::copy_n(scratch.grad_v.begin() + j * dim, dim, args.grad_v.row(b, h, j));
+    std::copy_n(scratch.grad_v.begin() + j * width, width, args.grad_v.row(b, h, j));
   }
 }
 
@@ -202,7 +225,7 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
                       [&](int64_t plane) { backward_plane(problem, args, plane); });
     return;
   }
-  // Planes of one head add to one table.
+  // Planes of one head add to one table, or to one row of distances.
   parallel_for_each(shape.heads, [&](int64_t head) {
     for (int64_t i = 0; i < shape.query_length; ++i) {
       std::fill_n(args.grad_bias.row(head, i), shape.key_length, Wide<T>{0});

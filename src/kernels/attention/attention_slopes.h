@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/attention/attention_laplace.h"
 #include "kernels/attention/attention_pack.h"
 #include "kernels/simd/dot.h"
 
@@ -22,8 +23,10 @@ struct SlopeScales {
   SlopeScales(float scale, float dropout_scale)
       : log2_scale(broadcast(std::abs(scale) * std::numbers::log2e_v<float>)),
         scale(broadcast(scale)),
-        kept(broadcast(dropout_scale)) {}
+        kept(broadcast(dropout_scale)),
+        laplace(scale) {}
   const Floats log2_scale, scale, kept;
+  const LaplaceWeights laplace;
 };
 
 // Sixteen weights of a row after dropout, and the gradients of their q . k.
@@ -31,7 +34,7 @@ struct Slopes {
   Floats weight, grad;
 };
 
-template <bool kDropout>
+template <bool kDropout, AttentionWeights kWeights>
 class RowSlopes {
  public:
   explicit RowSlopes(const RowStep& step)
@@ -42,17 +45,28 @@ class RowSlopes {
         mean_(broadcast(step.mean)) {}
 
   Slopes at(int64_t v, const SlopeScales& scales, Floats score, Floats grad) const {
-    const Floats raised = exp2((score - shift_) * scales.log2_scale);
-    const Floats weight = keep(lanes_[v], raised * one_over_sum_);
+    const Floats weight = keep(lanes_[v], weight_of(score, scales));
     Floats dropped = weight;
     if constexpr (kDropout) {
       dropped = keep(kept_[v], weight * scales.kept);
       grad = keep(kept_[v], grad * scales.kept);
     }
-    return {dropped, (weight * scales.scale) * (grad - mean_)};
+    if constexpr (kWeights == AttentionWeights::kLaplace) {
+      return {dropped, keep(lanes_[v], scales.laplace.slope(score) * scales.scale * grad)};
+    } else {
+      return {dropped, (weight * scales.scale) * (grad - mean_)};
+    }
   }
 
  private:
+  Floats weight_of(Floats score, const SlopeScales& scales) const {
+    if constexpr (kWeights == AttentionWeights::kLaplace) {
+      return scales.laplace.weight(score);
+    } else {
+      return exp2((score - shift_) * scales.log2_scale) * one_over_sum_;
+    }
+  }
+
   const uint16_t *lanes_, *kept_;
   const Floats shift_, one_over_sum_, mean_;
 };
@@ -67,14 +81,14 @@ struct ScoreRows {
 };
 
 // Makes row `row` of a finished tile, and row + 1 if words hold two.
-template <bool kDropout, typename Products>
+template <bool kDropout, AttentionWeights kWeights, typename Products>
 void differentiate_rows(const RowStep (&steps)[Products::kWordDepth], const SlopeScales& of_all,
                         int64_t vectors, const ScoreRows& rows, const FinishedTile& tile,
                         int64_t row) {
   const SlopeScales scales = of_all;
   const ScoreRows from = rows;
   const FinishedTile to = tile;
-  const RowSlopes<kDropout> first(steps[0]), second(steps[Products::kWordDepth - 1]);
+  const RowSlopes<kDropout, kWeights> first(steps[0]), second(steps[Products::kWordDepth - 1]);
   for (int64_t v = 0; v < vectors; ++v) {
     const float* scores = from.scores + v * kLanes;
     float* grads = from.grads + v * kLanes;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -71,6 +72,29 @@ TEST(AttentionRef, GradientsMatchCentralDifferences) {
   check(moved.k, c.grad_k);
   check(moved.v, c.grad_v);
   check(moved.bias, c.grad_bias);
+}
+
+TEST(AttentionRef, GradientOfARelativeBiasMatchesCentralDifferences) {
+  for (const bool laplace : {false, true}) {
+    CaseSettings settings = settings_of(2, 2, 5, 7, 3);
+    settings.shape.value_dim = 2;
+    settings.bias = settings.relative = settings.key_mask = true;
+    settings.laplace = laplace;
+    AttentionCase<double> c(settings, 3), moved(settings, 3);
+    run_reference(c);
+    const auto loss = [&] {
+      ref::attention_forward(moved.problem(), moved.forward_args());
+      return std::inner_product(moved.out.begin(), moved.out.end(), moved.grad_out.begin(), 0.0);
+    };
+    for (size_t n = 0; n < moved.bias.size(); ++n) {
+      const double kept = moved.bias[n], step = 1e-5;
+      moved.bias[n] = kept + step;
+      const double above = loss();
+      moved.bias[n] = kept - step;
+      EXPECT_NEAR((above - loss()) / (2 * step), c.grad_bias[n], 1e-8);
+      moved.bias[n] = kept;
+    }
+  }
 }
 
 TEST(AttentionRef, FloatKeepsTheErrorContract) {
@@ -158,6 +182,13 @@ TEST_P(AttentionFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
     CaseSettings biased = settings_of(3, planes, 300, 310, 20);
     biased.bias = true;
     expect_same_bits_at_any_number_of_threads(biased);
+    for (const bool laplace : {false, true}) {
+      CaseSettings relative = settings_of(planes, 1, 300, 310, 20);
+      relative.bias = relative.relative = relative.key_mask = true;
+      relative.laplace = laplace;
+      relative.shape.value_dim = 33;
+      expect_same_bits_at_any_number_of_threads(relative);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct CaseSettings {
   BlockListsFor block_lists_for = BlockListsFor::kAll;
   double dropout_rate = 0;
   bool grad_logsumexp = false;
-  bool bias = false;
+  bool bias = false, relative = false;  // the bias: one for each distance
+  bool laplace = false;
   int64_t rounds = 0;  // of sorted runs; the last of them is what the problem sees
   int64_t buckets = 0, chunk = 0;
   bool causal = false;
@@ -41,7 +43,8 @@ struct CaseSettings {
            text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
            text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
            text(static_cast<int>(block_lists_for)) + "dropout " + text(dropout_rate) +
-           "grad_logsumexp " + text(grad_logsumexp) + "bias " + text(bias) + "rounds " +
+           "grad_logsumexp " + text(grad_logsumexp) + "bias " + text(bias) + text(relative) +
+           "value_dim " + text(shape.value_dim) + "laplace " + text(laplace) + "rounds " +
            text(rounds) + text(buckets) + text(chunk) + text(causal);
   }
 };
@@ -65,15 +68,23 @@ struct AttentionCase {
     RandomStream random(seed);
     const int64_t queries = shape.batch * shape.heads * shape.query_length;
     const int64_t keys = shape.batch * shape.heads * shape.key_length;
-    for (auto* x : {&q, &grad_out}) fill(*x, queries * shape.head_dim, random);
-    for (auto* x : {&k, &v}) fill(*x, keys * shape.head_dim, random);
+    const int64_t width = shape.width_of_values();
+    fill(q, queries * shape.head_dim, random);
+    fill(grad_out, queries * width, random);
+    fill(k, keys * shape.head_dim, random);
+    fill(v, keys * width, random);
     if (settings.grad_logsumexp) fill(grad_logsumexp, queries, random);
     // Outputs start as NaN: an element that a kernel does not write fails every comparison.
     const T nan = std::numeric_limits<Wide<T>>::quiet_NaN();
-    for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
-    for (auto* x : {&grad_k, &grad_v}) x->assign(keys * shape.head_dim, nan);
+    out.assign(queries * width, nan);
+    grad_q.assign(queries * shape.head_dim, nan);
+    grad_k.assign(keys * shape.head_dim, nan);
+    grad_v.assign(keys * width, nan);
     for (auto* x : {&largest, &sum}) x->assign(queries, nan);
-    if (settings.bias) {
+    if (settings.relative) {
+      fill(bias, shape.heads * distances(), random);
+      grad_bias.assign(bias.size(), nan);
+    } else if (settings.bias) {
       fill(bias, shape.heads * shape.query_length * bias_row(), random);
       for (size_t n = 0; n < bias.size(); ++n) {
         const bool is_padding = static_cast<int64_t>(n) % bias_row() >= shape.key_length;
@@ -103,12 +114,13 @@ struct AttentionCase {
       p.visible.runs = &runs;
     }
     p.dropout_rate = settings.dropout_rate;
+    if (settings.laplace) p.weights = AttentionWeights::kLaplace;
     p.dropout_key = 0x123456789ABCDEF0;
     return p;
   }
 
   HeadView<T> view(std::vector<T>& data, int64_t length) const {
-    const int64_t dim = shape.head_dim;
+    const int64_t dim = static_cast<int64_t>(data.size()) / (shape.batch * shape.heads * length);
     if (settings.layout == Layout::kBHLE) {
       return {data.data(), shape.heads * length * dim, length * dim, dim};
     }
@@ -117,10 +129,12 @@ struct AttentionCase {
   HeadView<T> of_queries(std::vector<T>& data) const { return view(data, shape.query_length); }
   HeadView<T> of_keys(std::vector<T>& data) const { return view(data, shape.key_length); }
 
+  int64_t distances() const { return shape.query_length + shape.key_length - 1; }
   int64_t bias_row() const { return shape.key_length + 3; }
   template <typename U, typename V>
   ScoreBias<U> bias_view(std::vector<V>& data) const {
     if (!settings.bias) return {};
+    if (settings.relative) return {data.data() + shape.query_length - 1, distances(), -1};
     return {data.data(), shape.query_length * bias_row(), bias_row()};
   }
 
@@ -250,7 +264,8 @@ struct AttentionCase {
 // one query after another.
 inline void run_dense_oracle(AttentionCase<double>& c) {
   const AttentionProblem problem = c.problem();
-  const auto [B, H, L, S, E] = c.shape;
+  const auto [B, H, L, S, E, value_dim] = c.shape;
+  const int64_t width = c.shape.width_of_values();
   const auto q = c.of_queries(c.q), grad_out = c.of_queries(c.grad_out), out = c.of_queries(c.out),
              grad_q = c.of_queries(c.grad_q);
   const auto k = c.of_keys(c.k), v = c.of_keys(c.v), grad_k = c.of_keys(c.grad_k),
@@ -262,7 +277,7 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
   }
   for (int64_t row = 0; row < B * H * L; ++row) {
     const int64_t b = row / (H * L), h = row / L % H, i = row % L;
-    std::vector<double> weight(S), keep(S, 1.0), grad_weight(S, 0.0);
+    std::vector<double> weight(S), keep(S, 1.0), grad_weight(S, 0.0), slope_of_weight(S, 0.0);
     double sum = 0;
     for (int64_t j = 0; j < S; ++j) {
       if (!c.is_visible(b, h, i, j)) continue;
@@ -270,7 +285,9 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       for (int64_t e = 0; e < E; ++e) score += q.row(b, h, i)[e] * k.row(b, h, j)[e];
       score *= problem.scale;
       if (c.settings.bias) score += c.bias_view<double>(c.bias).row(h, i)[j];
-      sum += weight[j] = std::exp(score);
+      const double u = (score - std::sqrt(0.5)) * std::sqrt(2 * std::numbers::pi);
+      sum += weight[j] = c.settings.laplace ? 0.5 * std::erfc(-u) : std::exp(score);
+      slope_of_weight[j] = std::numbers::sqrt2 * std::exp(-u * u);
       const int64_t plane = b * H + h;
       const uint32_t value = dropout_value(problem.dropout_key, static_cast<uint32_t>(plane),
                                            static_cast<uint32_t>(c.rank_of(plane, i)),
@@ -281,10 +298,11 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
     c.largest[row] = sum == 0 ? -std::numeric_limits<double>::infinity() : 0;
     c.sum[row] = sum;
     if (sum == 0) continue;
+    if (c.settings.laplace) c.sum[row] = sum = 1;
     double mean = c.settings.grad_logsumexp ? -c.grad_logsumexp[row] : 0;
     for (int64_t j = 0; j < S; ++j) {
       weight[j] /= sum;
-      for (int64_t e = 0; e < E; ++e) {
+      for (int64_t e = 0; e < width; ++e) {
         out.row(b, h, i)[e] += keep[j] * weight[j] * v.row(b, h, j)[e];
         grad_v.row(b, h, j)[e] += keep[j] * weight[j] * grad_out.row(b, h, i)[e];
         grad_weight[j] += keep[j] * v.row(b, h, j)[e] * grad_out.row(b, h, i)[e];
@@ -292,7 +310,8 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       mean += weight[j] * grad_weight[j];
     }
     for (int64_t j = 0; j < S; ++j) {
-      const double slope = weight[j] * (grad_weight[j] - mean);
+      const double slope = c.settings.laplace ? slope_of_weight[j] * grad_weight[j]
+                                              : weight[j] * (grad_weight[j] - mean);
       if (c.settings.bias) grad_bias.row(h, i)[j] += slope;
       const double grad_score = problem.scale * slope;
       for (int64_t e = 0; e < E; ++e) {

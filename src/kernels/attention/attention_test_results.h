@@ -135,7 +135,7 @@ void make_scores_large(AttentionCase<T>& c, double size) {
 // The results of two forward passes, over one half of the keys each, in one softmax.
 template <typename T>
 AttentionCase<T> merged(AttentionCase<T> even, AttentionCase<T> odd) {
-  const auto [B, H, L, S, E] = even.shape;
+  const auto [B, H, L, S, E, value_dim] = even.shape;
   const HeadView<T> out = even.of_queries(even.out), other = odd.of_queries(odd.out);
   for (int64_t row = 0; row < B * H * L; ++row) {
     if (odd.sum[row] == 0) continue;

@@ -88,6 +88,24 @@ inline std::vector<CaseSettings> all_cases() {
       cases.push_back(settings);
     }
   }
+  for (const auto& [queries, keys] :
+       {std::pair{1, 1}, {17, 16}, {97, 257}, {300, 290}, {200, 31}}) {
+    for (const bool laplace : {false, true}) {
+      CaseSettings settings = settings_of(3, 2, queries, keys, 20);
+      settings.shape.value_dim = laplace ? 37 : 8;
+      settings.laplace = laplace;
+      cases.push_back(settings);
+      settings.bias = settings.relative = true;
+      cases.push_back(settings);
+      settings.key_mask = settings.query_mask = true;
+      settings.right = 20;
+      settings.query_block = 50;
+      settings.key_block = 40;
+      settings.dropout_rate = 0.2;
+      settings.grad_logsumexp = !laplace;
+      cases.push_back(settings);
+    }
+  }
   return cases;
 }
 

@@ -15,23 +15,27 @@ void forward(const Gate<T>& p, int64_t begin, int64_t end, T* y) {
   using W = Wide<T>;
   for (int64_t r = begin; r < end; ++r) {
     for (int64_t c = 0; c < p.columns; ++c) {
-      const W value = p.value[r * p.value_stride + c], gate = p.gate[r * p.gate_stride + c];
-      y[r * p.columns + c] = value / (1 + std::exp(-gate));
+      const W gate = p.gate[r * p.gate_stride + c];
+      const W value = p.value == nullptr ? W{1} : W{p.value[r * p.value_stride + c]};
+      y[r * p.columns + c] = (p.is_silu ? value * gate : value) / (1 + std::exp(-gate));
     }
   }
 }
 
 template <typename T>
-void backward(const Gate<T>& p, int64_t begin, int64_t end, const T* grad, T* grad_value,
-              T* grad_gate) {
+void backward(const Gate<T>& p, int64_t begin, int64_t end, const T* grad,
+              const GateGradients<T>& to) {
   using W = Wide<T>;
   for (int64_t r = begin; r < end; ++r) {
     for (int64_t c = 0; c < p.columns; ++c) {
-      const W value = p.value[r * p.value_stride + c], gate = p.gate[r * p.gate_stride + c];
+      const W gate = p.gate[r * p.gate_stride + c];
+      const W value = p.value == nullptr ? W{1} : W{p.value[r * p.value_stride + c]};
       const W open = 1 / (1 + std::exp(-gate)), closed = 1 / (1 + std::exp(gate));
       const W g = grad[r * p.columns + c];
-      grad_value[r * p.value_stride + c] = g * open;
-      grad_gate[r * p.gate_stride + c] = g * value * open * closed;
+      const W factor = p.is_silu ? gate * open : open;
+      const W slope = p.is_silu ? open * (1 + gate * closed) : open * closed;
+      if (p.value != nullptr) to.value[r * to.value_stride + c] = g * factor;
+      to.gate[r * to.gate_stride + c] = g * value * slope;
     }
   }
 }
@@ -71,18 +75,17 @@ void gate_forward(const Gate<T>& p, T* y) {
 }
 
 template <typename T>
-void gate_backward(const Gate<T>& p, const T* grad, T* grad_value, T* grad_gate) {
+void gate_backward(const Gate<T>& p, const T* grad, const GateGradients<T>& to) {
   const GateParts<T> parts = choose_gate_parts<T>();
-  parallel_ranges(p.rows, gate_grain(p), [&](int64_t begin, int64_t end) {
-    parts.backward(p, begin, end, grad, grad_value, grad_gate);
-  });
+  parallel_ranges(p.rows, gate_grain(p),
+                  [&](int64_t begin, int64_t end) { parts.backward(p, begin, end, grad, to); });
 }
 
 template void gate_forward(const Gate<float>&, float*);
 template void gate_forward(const Gate<Bf16>&, Bf16*);
 template void gate_forward(const Gate<double>&, double*);
-template void gate_backward(const Gate<float>&, const float*, float*, float*);
-template void gate_backward(const Gate<Bf16>&, const Bf16*, Bf16*, Bf16*);
-template void gate_backward(const Gate<double>&, const double*, double*, double*);
+template void gate_backward(const Gate<float>&, const float*, const GateGradients<float>&);
+template void gate_backward(const Gate<Bf16>&, const Bf16*, const GateGradients<Bf16>&);
+template void gate_backward(const Gate<double>&, const double*, const GateGradients<double>&);
 
 }  // namespace lra::kernels

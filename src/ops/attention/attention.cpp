@@ -93,6 +93,7 @@ Stack attention_op(Values values) { return {differentiable(attention_arguments(v
 
 Stack logsumexp_op(Values values) {
   AttentionArguments a = attention_arguments(values);
+  LRA_CHECK(a.weights == AttentionWeights::kSoftmax);  // others have no logsumexp
   a.is_part = true;
   const variable_list results = differentiable(a);
   return {results[0], results[1]};
@@ -132,24 +133,25 @@ PartialAttention composed_attention(const AttentionArguments& a) {
                  .expected = "a backward pass without create_graph",
                  .advice = ""});
   }
-  const auto& [q, k, v, bias] = a.in;
+  const auto& [q, k, v, given_bias] = a.in;
+  const Tensor bias = table_of_bias(given_bias, q.size(1), k.size(1));
   const Tensor of_pattern = pattern_allows(a.pattern, q.size(2), q.size(1), k.size(1));
   const Tensor allowed = masks_allow(of_pattern.to(q.device()), a.mask);
-  return {dense_attention(q, k, v, allowed, a.dropout, a.scale, bias),
+  return {dense_attention(q, k, v, allowed, a.dropout, a.scale, bias, a.weights),
           dense_logsumexp(dense_scores(q, k, a.scale, bias), allowed)};
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionPattern& pattern,
                  const AttentionMask& mask, const AttentionDropout& dropout, double scale,
-                 const Tensor& bias) {
-  return differentiable({{q, k, v, bias}, pattern, mask, dropout, scale})[0];
+                 const Tensor& bias, AttentionWeights weights) {
+  return differentiable({{q, k, v, bias}, pattern, mask, dropout, scale, weights})[0];
 }
 
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
-  const variable_list results =
-      differentiable({{q, k, v, {}}, pattern, mask, dropout, scale, /*is_part=*/true});
+  const variable_list results = differentiable(
+      {{q, k, v, {}}, pattern, mask, dropout, scale, AttentionWeights::kSoftmax, /*is_part=*/true});
   return {results[0], results[1]};
 }
 

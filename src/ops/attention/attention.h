@@ -8,9 +8,12 @@
 
 #include <vector>
 
+#include "kernels/attention/attention.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {
+
+using kernels::AttentionWeights;
 
 // Keys that a query may see. Default: all.
 struct AttentionPattern {
@@ -36,14 +39,18 @@ struct AttentionDropout {
   uint64_t key = 0;
 };
 
-// q [B, L, H, E], k and v [B, S, H, E] (last axis contiguous, other strides free) -> [B, L, H, E].
-// Weights are softmax(scale q k^T + bias); scale 0 means 1 / sqrt(E). A query without a visible key
-// gives 0. `bias` is float32, also with bfloat16 inputs (float64 with float64); undefined means
-// none; it cannot be combined with runs.
+// q [B, L, H, E], k [B, S, H, E], v [B, S, H, V] (last axis contiguous, other strides free) ->
+// [B, L, H, V]. Weights are softmax(scale q k^T + bias), or the Laplace function of it; scale 0
+// means 1 / sqrt(E). A query without a visible key gives 0. `bias` is float32, also with bfloat16
+// inputs (float64 with float64); undefined means none. It is a table [H, L, S], or relative, [H, L
+// + S - 1]: number j - i + L - 1 for query i and key j. Neither a bias nor the Laplace function can
+// be combined with runs. On a GPU, V is E, and the Laplace function and a relative bias are
+// refused.
 at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
                      const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
                      const AttentionDropout& dropout = {}, double scale = 0,
-                     const at::Tensor& bias_HLS = {});
+                     const at::Tensor& bias_HLS = {},
+                     AttentionWeights weights = AttentionWeights::kSoftmax);
 
 // Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
 // that saw none. Both are differentiable.

@@ -7,7 +7,8 @@
 
 namespace lra::ops {
 
-// q [B, L, H, E], k and v [B, S, H, E], bias [H, L, S] or undefined; or their gradients.
+// q [B, L, H, E], k [B, S, H, E], v [B, S, H, V], bias [H, L, S], [H, L + S - 1] or undefined; or
+// their gradients.
 struct AttentionInputs {
   at::Tensor q, k, v, bias;
 };
@@ -18,6 +19,7 @@ struct AttentionArguments {
   AttentionMask mask = {};
   AttentionDropout dropout = {};
   double scale = 0;
+  AttentionWeights weights = AttentionWeights::kSoftmax;
   // True if the softmax covers other keys too, or if the caller reads it.
   bool is_part = false;
 
@@ -32,10 +34,11 @@ struct AttentionArguments {
   "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? "    \
   "key_blocks=None, Tensor? runs=None, int[] sizes=[0, 0, -1, -1], float scale=0.0, " \
   "float dropout=0.0, int key=0"
-#define LRA_ATTENTION_SCHEMA \
-  "Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_OPTIONS_SCHEMA ", Tensor? bias=None"
+#define LRA_ATTENTION_SCHEMA                                    \
+  "Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_OPTIONS_SCHEMA \
+  ", Tensor? bias=None, bool laplace=False"
 #define LRA_ATTENTION_CALL_SCHEMA LRA_ATTENTION_SCHEMA ", bool is_part=False"
-inline constexpr size_t kNumAttentionValues = 14;
+inline constexpr size_t kNumAttentionValues = 15;
 
 inline Stack values_of(const AttentionArguments& a) {
   const AttentionPattern& p = a.pattern;
@@ -52,6 +55,7 @@ inline Stack values_of(const AttentionArguments& a) {
           a.dropout.rate,
           static_cast<int64_t>(a.dropout.key),
           optional_tensor(a.in.bias),
+          a.weights == AttentionWeights::kLaplace,
           a.is_part};
 }
 
@@ -71,10 +75,12 @@ inline AttentionArguments attention_arguments(Values values) {
           .mask = {tensor_or_undefined(values[3]), tensor_or_undefined(values[4])},
           .dropout = {values[10].toDouble(), static_cast<uint64_t>(values[11].toInt())},
           .scale = values[9].toDouble(),
-          .is_part = values.size() > 13 && values[13].toBool()};
+          .weights = values.size() > 13 && values[13].toBool() ? AttentionWeights::kLaplace
+                                                               : AttentionWeights::kSoftmax,
+          .is_part = values.size() > 14 && values[14].toBool()};
 }
 
-// Results of a forward pass: out [B, L, H, E], and softmax [2, B, H, L] in the accumulator dtype,
+// Results of a forward pass: out [B, L, H, V], and softmax [2, B, H, L] in the accumulator dtype,
 // the largest score of each row and its sum relative to that (kernels::SoftmaxRows). Unless
 // is_part, softmax may hold another tensor, for the backward pass on the same device only.
 struct AttentionResults {

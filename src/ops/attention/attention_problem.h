@@ -29,6 +29,12 @@ template <typename T, typename U>
 kernels::ScoreBias<T> bias_view(const at::Tensor& bias, const kernels::AttentionShape& shape) {
   if (!bias.defined()) return {};
   LRA_CHECK(bias.scalar_type() == c10::CppTypeToScalarType<U>::value);
+  if (bias.dim() == 2) {
+    const int64_t distances = shape.query_length + shape.key_length - 1;
+    LRA_CHECK(bias.sizes() == at::IntArrayRef({shape.heads, distances}));
+    LRA_CHECK(bias.stride(1) == 1 || distances == 1);
+    return {bias.data_ptr<U>() + shape.query_length - 1, bias.stride(0), -1};
+  }
   LRA_CHECK(bias.sizes() == at::IntArrayRef({shape.heads, shape.query_length, shape.key_length}));
   LRA_CHECK(bias.stride(2) == 1 || bias.size(2) == 1);
   return {bias.data_ptr<U>(), bias.stride(0), bias.stride(1)};
@@ -41,12 +47,14 @@ class AttentionCall {
     const at::Tensor &q = a.in.q, &k = a.in.k, &v = a.in.v;
     LRA_CHECK_EQ(q.dim(), 4);
     LRA_CHECK_EQ(k.dim(), 4);
-    LRA_CHECK(v.sizes() == k.sizes());
+    LRA_CHECK(v.dim() == 4 && v.sizes().slice(0, 3) == k.sizes().slice(0, 3));
+    LRA_CHECK_GE(v.size(3), 1);
     for (const int64_t axis : {0, 2, 3}) LRA_CHECK_EQ(k.size(axis), q.size(axis));
     LRA_CHECK(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type());
     LRA_CHECK(q.size(1) >= 1 && k.size(1) >= 1);
     LRA_CHECK(k.device() == q.device() && v.device() == q.device());
-    problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
+    problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3), v.size(3)};
+    problem_.weights = a.weights;
     problem_.scale = a.effective_scale();
     problem_.dropout_rate = a.dropout.rate;
     problem_.dropout_key = a.dropout.key;
@@ -127,7 +135,7 @@ AttentionResults attention_forward_by(const Kernel& kernel, const AttentionArgum
   const AttentionArguments a = last_contiguous(arguments);
   const AttentionCall call(a);
   const at::Tensor& q = a.in.q;
-  const at::Tensor out = at::empty(q.sizes(), q.options());
+  const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), a.in.v.size(3)}, q.options());
   const at::Tensor softmax =
       at::empty({2, q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
   with_float_type(q, "lra::attention", [&](auto zero) {
@@ -144,10 +152,10 @@ AttentionResults attention_forward_by(const Kernel& kernel, const AttentionArgum
 // Checks that the tensors of a backward pass, except softmax, have the shapes of its forward pass.
 inline void check_backward_shapes(const AttentionArguments& a,
                                   const AttentionBackwardArguments& b) {
-  for (const at::Tensor* t : {&b.grad, &b.out, &b.to.q}) {
-    LRA_CHECK(t->sizes() == a.in.q.sizes());
-  }
-  for (const at::Tensor* t : {&b.to.k, &b.to.v}) LRA_CHECK(t->sizes() == a.in.k.sizes());
+  LRA_CHECK(b.to.q.sizes() == a.in.q.sizes() && b.to.k.sizes() == a.in.k.sizes());
+  LRA_CHECK(b.to.v.sizes() == a.in.v.sizes() && b.out.sizes() == b.grad.sizes());
+  LRA_CHECK(b.out.sizes().slice(0, 3) == a.in.q.sizes().slice(0, 3));
+  LRA_CHECK_EQ(b.out.size(3), a.in.v.size(3));
   for (const at::Tensor* t : {&b.grad, &b.out, &b.to.q, &b.to.k, &b.to.v}) {
     LRA_CHECK(t->scalar_type() == a.in.q.scalar_type());
   }

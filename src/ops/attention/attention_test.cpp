@@ -25,14 +25,22 @@ struct Problem {
   AttentionMask mask = {};
   AttentionDropout dropout = {};
   double scale = 0;
-  bool bias = false;
+  bool bias = false, relative = false;  // the bias: a number for each distance
+  int64_t value_dim = 0;                // 0: head_dim
+  AttentionWeights weights = AttentionWeights::kSoftmax;
 };
+
+// The bias of a problem is a part of a longer one, as where a batch was cut to its longest.
+Tensor bias_of(const Problem& p, const std::vector<Tensor>& in) {
+  if (!p.bias) return {};
+  if (p.relative) return in[3].narrow(1, 2, p.queries + p.keys - 1);
+  return in[3].narrow(1, 0, p.queries).narrow(2, 0, p.keys);
+}
 
 TensorFunction ours(const Problem& p) {
   return [p](const std::vector<Tensor>& in) {
-    // The bias of a problem is a part of a longer one, as where a batch was cut to its longest.
-    const Tensor bias = p.bias ? in[3].narrow(1, 0, p.queries).narrow(2, 0, p.keys) : Tensor();
-    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale, bias);
+    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale, bias_of(p, in),
+                     p.weights);
   };
 }
 
@@ -45,16 +53,21 @@ TensorFunction packed(const Problem& p) {
 TensorFunction oracle(const Problem& p) {
   const Tensor allowed = masks_allow(pattern_allows(p.pattern, kHeads, p.queries, p.keys), p.mask);
   return [p, allowed](const std::vector<Tensor>& in) {
-    const Tensor bias = p.bias ? in[3].narrow(1, 0, p.queries).narrow(2, 0, p.keys) : Tensor();
-    return dense_attention(in[0], in[1], in[2], allowed, p.dropout, p.scale, bias);
+    const Tensor bias = table_of_bias(bias_of(p, in), p.queries, p.keys);
+    return dense_attention(in[0], in[1], in[2], allowed, p.dropout, p.scale, bias, p.weights);
   };
 }
 
 std::vector<Tensor> inputs(const Problem& p) {
-  std::vector<Tensor> all = {random_tensor({kBatch, p.queries, kHeads, p.head_dim}, 1),
-                             random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 2),
-                             random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 3)};
-  if (p.bias) all.push_back(random_tensor({kHeads, p.queries + 2, p.keys + 5}, 4));
+  std::vector<Tensor> all = {
+      random_tensor({kBatch, p.queries, kHeads, p.head_dim}, 1),
+      random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 2),
+      random_tensor({kBatch, p.keys, kHeads, p.value_dim == 0 ? p.head_dim : p.value_dim}, 3)};
+  if (p.relative) {
+    all.push_back(random_tensor({kHeads, p.queries + p.keys + 4}, 4));
+  } else if (p.bias) {
+    all.push_back(random_tensor({kHeads, p.queries + 2, p.keys + 5}, 4));
+  }
   return all;
 }
 
@@ -182,6 +195,38 @@ TEST(Attention, AddsABias) {
                   .bias = true};
   expect_oracle(p);
   expect_agrees_in_bf16(ours(p), oracle(p), inputs(p), 3);
+}
+
+TEST(Attention, AddsABiasForEachDistance) {
+  for (const auto weights : {AttentionWeights::kSoftmax, AttentionWeights::kLaplace}) {
+    for (const auto& [queries, keys] : {std::pair{1, 1}, {9, 11}, {270, 130}}) {
+      const Tensor of_keys = ragged_mask(keys), of_queries = ragged_mask(queries);
+      Problem p{.queries = queries, .keys = keys, .bias = true, .relative = true, .value_dim = 13};
+      p.weights = weights;
+      expect_oracle(p);
+      p.mask = {of_keys, of_queries};
+      p.dropout = {0.2, 7};
+      p.pattern = window(-1, 7);
+      p.scale = 0.5;
+      expect_oracle(p);
+      expect_agrees_in_bf16(ours(p), oracle(p), inputs(p), 3);
+    }
+  }
+}
+
+TEST(Attention, WeighsByTheLaplaceFunction) {
+  Problem p{.queries = 9, .keys = 40, .value_dim = 3, .weights = AttentionWeights::kLaplace};
+  expect_oracle(p);
+  expect_gradient_is_slope(ours(p), inputs(p));
+  // By its definition: the distribution of a score with mean sqrt(1/2) and variance 1 / (4 pi).
+  const Tensor one = at::ones({1, 1, 1, 1});
+  const auto weight_of = [&](double score) {
+    return attention(one * score, one, one, {}, {}, {}, 1, {}, p.weights).item<double>();
+  };
+  EXPECT_NEAR(weight_of(std::sqrt(0.5)), 0.5, 1e-6);
+  EXPECT_NEAR(weight_of(std::sqrt(0.5) + std::sqrt(0.25 / 3.14159265358979)), 0.8413447, 1e-6);
+  EXPECT_NEAR(weight_of(-40), 0, 1e-30);
+  EXPECT_NEAR(weight_of(40), 1, 1e-6);
 }
 
 TEST(Attention, TakesItsScale) { expect_oracle({.queries = 9, .keys = 11, .scale = 1.75}); }

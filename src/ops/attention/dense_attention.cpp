@@ -1,5 +1,7 @@
 #include "ops/attention/dense_attention.h"
 
+#include <numbers>
+
 #include "base/rng.h"
 
 namespace lra::ops {
@@ -67,10 +69,24 @@ Tensor dense_scores(const Tensor& q, const Tensor& k, double scale, const Tensor
   return bias.defined() ? scores + bias : scores;
 }
 
+Tensor table_of_bias(const Tensor& bias, int64_t queries, int64_t keys) {
+  if (!bias.defined() || bias.dim() == 3) return bias;
+  // Windows of the numbers, the last row's first.
+  LRA_CHECK_EQ(bias.size(1), queries + keys - 1);
+  return bias.unfold(1, keys, 1).flip(1);
+}
+
+Tensor laplace(const Tensor& scores) {
+  return 0.5 * (1 + at::erf((scores - std::sqrt(0.5)) * std::sqrt(2 * std::numbers::pi)));
+}
+
 Tensor dense_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& allowed,
-                       const AttentionDropout& dropout, double scale, const Tensor& bias) {
+                       const AttentionDropout& dropout, double scale, const Tensor& bias,
+                       AttentionWeights kind) {
   const Tensor scores = dense_scores(q, k, scale, bias);
-  Tensor weights = scores.masked_fill(~allowed, kHidden).softmax(-1) * allowed;
+  Tensor weights = kind == AttentionWeights::kLaplace
+                       ? laplace(scores).masked_fill(~allowed, 0)
+                       : scores.masked_fill(~allowed, kHidden).softmax(-1) * allowed;
   if (dropout.rate > 0) {
     weights = weights * attention_dropout_factors(weights.sizes(), dropout).to(weights.options());
   }

@@ -19,16 +19,24 @@ at::Tensor masks_allow(at::Tensor allowed, const AttentionMask& mask);
 // (kernels/attention/attention.h): float64.
 at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS, const AttentionDropout& dropout);
 
+// A bias [H, L, S] as it is, and one for each distance, [H, L + S - 1], as such a table; undefined
+// remains undefined.
+at::Tensor table_of_bias(const at::Tensor& bias, int64_t queries, int64_t keys);
+
+// The Laplace function of scores, kernels::AttentionWeights::kLaplace.
+at::Tensor laplace(const at::Tensor& scores);
+
 // scale q k^T + bias: q [B, L, H, E], k [B, S, H, E], bias [H, L, S] or undefined -> [B, H, L, S].
 // Scale 0 means 1 / sqrt(E).
 at::Tensor dense_scores(const at::Tensor& q, const at::Tensor& k, double scale = 0,
                         const at::Tensor& bias = {});
 
-// softmax of the scores over the allowed keys, times v [B, S, H, E] -> [B, L, H, E]; `allowed`
+// Weights of the scores over the allowed keys, times v [B, S, H, V] -> [B, L, H, V]; `allowed`
 // broadcasts to [B, H, L, S]; rows without a key give 0.
 at::Tensor dense_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            const at::Tensor& allowed, const AttentionDropout& dropout = {},
-                           double scale = 0, const at::Tensor& bias = {});
+                           double scale = 0, const at::Tensor& bias = {},
+                           AttentionWeights weights = AttentionWeights::kSoftmax);
 
 // logsumexp of the scores over the allowed keys [B, H, L], -infinity without one.
 at::Tensor dense_logsumexp(const at::Tensor& scores_BHLS, const at::Tensor& allowed);

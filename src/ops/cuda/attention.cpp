@@ -66,8 +66,19 @@ class Scratch {
   cuda::AttentionScratch scratch_;
 };
 
-void check_type(const Tensor& q) {
-  with_device_type(q, "lra::attention", [](auto) {});
+// Refuses what only the CPU has kernels for.
+void check_kernels(const AttentionArguments& a) {
+  with_device_type(a.in.q, "lra::attention", [](auto) {});
+  const bool is_relative = a.in.bias.defined() && a.in.bias.dim() == 2;
+  if (!is_relative && a.weights == AttentionWeights::kSoftmax &&
+      a.in.v.size(3) == a.in.q.size(3)) {
+    return;
+  }
+  throw Error({.where = "lra::attention",
+               .what = "has no kernel on a GPU for the Laplace function, a bias for each distance, "
+                       "or values of another width than queries",
+               .expected = "a softmax, a bias [H, L, S], and widths that are the same",
+               .advice = "compute on the CPU"});
 }
 
 // True unless the arguments are those for double, which has no kernel on a device.
@@ -123,7 +134,7 @@ void library_backward(const AttentionArguments& a, const AttentionBackwardArgume
 Stack forward(Values values) {
   const AttentionArguments a = attention_arguments(values);
   const Tensor& q = a.in.q;
-  check_type(q);
+  check_kernels(a);
   const OnDeviceOf device(q, {a.pattern.runs, a.in.bias});
   // LibTorch's own switch is heeded (at::Context::setSDPUseFlash,
   // torch.backends.cuda.enable_flash_sdp).
@@ -144,7 +155,7 @@ Stack backward(Values values) {
   const AttentionArguments a = attention_arguments(values);
   const AttentionBackwardArguments b = attention_backward_arguments(values);
   const Tensor& q = a.in.q;
-  check_type(q);
+  check_kernels(a);
   const OnDeviceOf device(q, {a.pattern.runs, a.in.bias, b.grad, b.grad_logsumexp, b.out, b.softmax,
                               b.to.q, b.to.k, b.to.v, b.to.bias});
   if (b.softmax.size(0) == 1) {

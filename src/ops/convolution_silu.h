@@ -1,0 +1,15 @@
+// A short convolution, a bias and SiLU in one pass: Mamba (Gu and Dao 2023, arXiv:2312.00752,
+// section 3.4).
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// SiLU(long_convolution(x, mask, kernel, future) + bias), 0 where the mask is 0: shapes and rules
+// of long_convolution, bias [D] of the kernel's dtype. x may be a part of longer rows. Kernels
+// wider than kernels::kMostShortLags, and other devices, take one operator after another.
+at::Tensor convolution_silu(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+                            const at::Tensor& kernel_DK, const at::Tensor& bias_D, int64_t future);
+
+}  // namespace lra::ops
