@@ -16,10 +16,10 @@
 // their own chunk, and the cost is linear in L (section 3.5).
 //
 // Differences from the authors' code (facebookresearch/mega): docs/deviations.md.
+#include "mixers/specs/mega.h"
 #include "layers/feed_forward.h"
 #include "mixers/row_chunks.h"
 #include "mixers/sequence_layer.h"
-#include "mixers/specs/mega.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/dense_attention.h"
 #include "ops/gate.h"

@@ -48,9 +48,9 @@ Tensor softplus_of(const Tensor& x) {
 
 Tensor sigmoid_of(const Tensor& x) { return ops::gate(at::ones_like(x), x); }
 
-Tensor silu_of(const Tensor& x) { return ops::gate(x, x); }
+Tensor silu_of(const Tensor& x) { return ops::silu(x); }
 
-Tensor gated(const Tensor& x, const Tensor& gate) { return ops::gate(x * gate, gate); }
+Tensor gated(const Tensor& x, const Tensor& gate) { return ops::silu(gate, x); }
 
 Tensor norm_of_rows(const Tensor& x, const Tensor& weight) {
   const Tensor wide = x.to(ops::wide_type(x));

@@ -85,7 +85,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward(const Tensor&,
 SelectiveScanGradients selective_scan_backward(const Tensor&, const Tensor& x, const Tensor&,
                                                const Tensor& a, const Tensor& b, const Tensor& c,
                                                const Tensor& dt_bias, const MaybeTensor&,
-                                               const MaybeTensor&, bool, const MaybeTensor&) {
+                                               const MaybeTensor&, bool, const MaybeTensor&,
+                                               const MaybeTensor&) {
   return {contiguous_like(x), contiguous_like(x),      contiguous_like(a),
           contiguous_like(b), contiguous_like(c),      contiguous_like(dt_bias),
           contiguous_like(a), contiguous_like(dt_bias)};
@@ -175,6 +176,11 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_backward", selective_scan_backward);
+  m.impl("selective_scan_forward",
+         [](const Tensor& x, const Tensor&, const Tensor& a, const Tensor& b, const Tensor&,
+            const Tensor&, const MaybeTensor&, const MaybeTensor&, bool, const MaybeTensor&) {
+           return Two(contiguous_like(x), result({kept_states(x, a, b)}, a));
+         });
   m.impl("gated_scan", [](const Tensor&, const Tensor& v, int64_t, const MaybeTensor&) {
     return contiguous_like(v);
   });

@@ -57,7 +57,7 @@ Tensor rotated_rows(const Tensor& lengths_B1, int64_t length, int64_t offset) {
 Tensor composed_rotation(const Tensor& x, int64_t tracks, const Mask& mask, bool back) {
   check_tracks(x, tracks, mask);
   const int64_t length = x.size(1);
-  const Tensor lengths_B1 = mask ? lengths_of(mask).to(at::kLong).unsqueeze(1)
+  const Tensor lengths_B1 = mask ? mask->sum(1, /*keepdim=*/true)
                                  : at::full({x.size(0), 1}, length, x.options().dtype(at::kLong));
   std::vector<Tensor> parts = x.flatten(0, 1).tensor_split(tracks, 1);
   for (int64_t m = 1; m < tracks; ++m) {

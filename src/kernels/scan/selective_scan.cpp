@@ -47,12 +47,14 @@ void sum_over_channels(const SelectiveScan<T>& p, const SelectiveTasks<T>& tasks
 }  // namespace
 
 template <typename T>
-void selective_scan_forward(const SelectiveScan<T>& p, T* y) {
+void selective_scan_forward(const SelectiveScan<T>& p, T* y, Wide<T>* starts) {
   LRA_CHECK(p.groups > 0 && p.channels % p.groups == 0);
   const SelectiveScanParts<T> parts = choose_selective_parts<T>();
   const SelectiveTasks<T> tasks(p);
-  parallel_for_each(p.batch * tasks.of_example,
-                    [&](int64_t n) { parts.forward(p, tasks.task(n), y); });
+  const int64_t of_task = selective_starts_of_task(p);
+  parallel_for_each(p.batch * tasks.of_example, [&](int64_t n) {
+    parts.forward(p, tasks.task(n), y, starts == nullptr ? nullptr : starts + n * of_task);
+  });
 }
 
 template <typename T>
@@ -66,7 +68,7 @@ void selective_scan_backward(const SelectiveScanBackward<T>& problem) {
     return std::make_unique_for_overwrite<W[]>(static_cast<size_t>(count));
   };
   const int64_t num_tasks = p.batch * tasks.of_example, rows = p.length * p.states;
-  const int64_t count = selective_parameters(p);
+  const int64_t count = selective_parameters(p), of_task = selective_starts_of_task(p);
   const auto of_b = space(num_tasks * rows), of_c = space(num_tasks * rows);
   const auto of_examples = space(p.batch * count);
   parallel_for_each(num_tasks, [&](int64_t n) {
@@ -74,16 +76,17 @@ void selective_scan_backward(const SelectiveScanBackward<T>& problem) {
     parts.backward(problem, task,
                    {.b = of_b.get() + n * rows,
                     .c = of_c.get() + n * rows,
-                    .parameters = of_examples.get() + task.example * count});
+                    .parameters = of_examples.get() + task.example * count},
+                   problem.starts == nullptr ? nullptr : problem.starts + n * of_task);
   });
   sum_over_channels(p, tasks, of_b.get(), problem.grad_b);
   sum_over_channels(p, tasks, of_c.get(), problem.grad_c);
   sum_over_examples(of_examples.get(), p.batch, count, problem.grad_parameters);
 }
 
-template void selective_scan_forward(const SelectiveScan<float>&, float*);
-template void selective_scan_forward(const SelectiveScan<Bf16>&, Bf16*);
-template void selective_scan_forward(const SelectiveScan<double>&, double*);
+template void selective_scan_forward(const SelectiveScan<float>&, float*, float*);
+template void selective_scan_forward(const SelectiveScan<Bf16>&, Bf16*, float*);
+template void selective_scan_forward(const SelectiveScan<double>&, double*, double*);
 template void selective_scan_backward(const SelectiveScanBackward<float>&);
 template void selective_scan_backward(const SelectiveScanBackward<Bf16>&);
 template void selective_scan_backward(const SelectiveScanBackward<double>&);

@@ -9,8 +9,9 @@
 // a bias for each channel are the block-biased form (Yu and Erichson 2025, arXiv:2505.09022).
 //
 // Sixteen channels are the vector axis and time is sequential. Memory beyond inputs and outputs: 64
-// rows of states in each thread, and in the backward pass the states before every 64th position,
-// and for each sixteen channels the shares of the gradients of b and c.
+// rows of states in each thread, and in the backward pass the states before every 64th position, in
+// each thread or kept from the forward pass, and for each sixteen channels the shares of the
+// gradients of b and c.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 namespace lra::kernels {
 
 inline constexpr int64_t kSelectiveChannels = 16;  // of one task
+inline constexpr int64_t kSelectiveChunk = 64;     // positions between states that are kept
 
 // Steps, states and sums are float for Bf16.
 template <typename T>
@@ -51,6 +53,8 @@ struct SelectiveScanBackward {
   // Gradients of a, bias, dt_bias and skip, one after another: selective_parameters(problem)
   // numbers. Those of bias and skip are written with and without one.
   Wide<T>* grad_parameters = nullptr;
+  // What the forward pass kept; null: computed again, with the same bits.
+  const Wide<T>* starts = nullptr;
 };
 
 template <typename T>
@@ -59,9 +63,11 @@ constexpr int64_t selective_parameters(const SelectiveScan<T>& p) {
 }
 
 // Writes all of y [batch, length, channels]. Error against fp64 (selective_scan_test.cpp): 2e-6 of
-// the largest |y|. The same bits at any number of threads.
+// the largest |y|. The same bits at any number of threads. `starts`, unless it is null, is room for
+// selective_starts(p) numbers that the backward pass of the same implementation takes; the
+// reference neither writes nor reads them.
 template <typename T>
-void selective_scan_forward(const SelectiveScan<T>& p, T* y);
+void selective_scan_forward(const SelectiveScan<T>& p, T* y, Wide<T>* starts = nullptr);
 // Writes all gradients. Those of b and c are summed over sixteen channels at a time, those of
 // parameters for each example, and then in the order of channels and of examples.
 template <typename T>
@@ -90,6 +96,16 @@ struct SelectiveTasks {
   const int64_t most, width;           // numbers of channels, of a task and of a group
   const int64_t of_group, of_example;  // numbers of tasks
 };
+
+// States before every kSelectiveChunk-th position, of all tasks.
+template <typename T>
+constexpr int64_t selective_starts_of_task(const SelectiveScan<T>& p) {
+  return (p.length + kSelectiveChunk - 1) / kSelectiveChunk * p.states * kSelectiveChannels;
+}
+template <typename T>
+constexpr int64_t selective_starts(const SelectiveScan<T>& p) {
+  return p.batch * SelectiveTasks<T>(p).of_example * selective_starts_of_task(p);
+}
 
 // A task's shares of gradients: of b and c [length, states], written up to the example's length,
 // and of the parameters, where its channels of the example's [selective_parameters()] are written.
@@ -130,9 +146,10 @@ class SelectiveRows {
 
 template <typename T>
 struct SelectiveScanParts {
-  void (*forward)(const SelectiveScan<T>& p, const SelectiveTask& task, T* y);
+  // `starts`: those of the task, or null.
+  void (*forward)(const SelectiveScan<T>& p, const SelectiveTask& task, T* y, Wide<T>* starts);
   void (*backward)(const SelectiveScanBackward<T>& p, const SelectiveTask& task,
-                   const SelectiveShares<Wide<T>>& shares);
+                   const SelectiveShares<Wide<T>>& shares, const Wide<T>* starts);
 };
 namespace ref {
 template <typename T>

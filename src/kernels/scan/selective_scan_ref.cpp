@@ -44,7 +44,7 @@ class Channel {
 };
 
 template <typename T>
-void forward(const SelectiveScan<T>& p, const SelectiveTask& task, T* y) {
+void forward(const SelectiveScan<T>& p, const SelectiveTask& task, T* y, Wide<T>*) {
   using W = Wide<T>;
   for (int64_t lane = 0; lane < task.count; ++lane) {
     const Channel<T> channel(p, task, lane);
@@ -128,7 +128,7 @@ void channel_back(const SelectiveScanBackward<T>& problem, const Channel<T>& cha
 
 template <typename T>
 void backward(const SelectiveScanBackward<T>& problem, const SelectiveTask& task,
-              const SelectiveShares<Wide<T>>& shares) {
+              const SelectiveShares<Wide<T>>& shares, const Wide<T>*) {
   using W = Wide<T>;
   const int64_t count = problem.problem.length * problem.problem.states;
   std::fill_n(shares.b, count, W{0});

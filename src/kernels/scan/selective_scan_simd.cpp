@@ -8,6 +8,8 @@
 namespace lra::kernels::LRA_ISA {
 namespace {
 
+static_assert(kScanChunk == kSelectiveChunk);
+
 // One task: its channels of the problem's arrays.
 template <typename T, typename Mask>
 class Task {
@@ -92,11 +94,13 @@ void advance_all(const Scratch& s, StateRows<const T> rows, int64_t states, int6
 }
 
 template <typename T, typename Mask>
-void forward_task(const SelectiveScan<T>& p, const Task<T, Mask>& task, T* y) {
+void forward_task(const SelectiveScan<T>& p, const Task<T, Mask>& task, T* y, float* starts) {
   const Scratch s(p.states, 0, false);
+  const int64_t vectors = p.states * kLanes;
   task.read_parameters(s);
-  std::fill_n(s.h, p.states * kLanes, 0.0f);
+  std::fill_n(s.h, vectors, 0.0f);
   for (int64_t begin = 0; begin < task.length(); begin += kScanChunk) {
+    if (starts != nullptr) std::copy_n(s.h, vectors, starts + begin / kScanChunk * vectors);
     task.read(begin, s);
     task.start_rows(s.x, begin, s.y);
     advance_all<true>(s, task.state_rows(begin), p.states, task.count(begin));
@@ -125,17 +129,20 @@ struct ChannelSums {
 
 template <typename T, typename Mask>
 void backward_task(const SelectiveScanBackward<T>& problem, const Task<T, Mask>& task,
-                   const SelectiveShares<float>& shares) {
+                   const SelectiveShares<float>& shares, const float* starts) {
   const SelectiveScan<T>& p = problem.problem;
   const int64_t vectors = p.states * kLanes, chunks = task.chunks();
-  const Scratch s(p.states, chunks, true);
+  const Scratch s(p.states, starts == nullptr ? chunks : 0, true);
   task.read_parameters(s);
   for (float* zero : {s.h, s.r, s.of_a, s.of_bias}) std::fill_n(zero, vectors, 0.0f);
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    std::copy_n(s.h, vectors, s.starts + chunk * vectors);
-    task.read(chunk * kScanChunk, s);
-    advance_all<false>(s, task.state_rows(chunk * kScanChunk), p.states,
-                       task.count(chunk * kScanChunk));
+  if (starts == nullptr) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      std::copy_n(s.h, vectors, s.starts + chunk * vectors);
+      task.read(chunk * kScanChunk, s);
+      advance_all<false>(s, task.state_rows(chunk * kScanChunk), p.states,
+                         task.count(chunk * kScanChunk));
+    }
+    starts = s.starts;
   }
   ChannelSums sums;
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
@@ -147,7 +154,7 @@ void backward_task(const SelectiveScanBackward<T>& problem, const Task<T, Mask>&
     const auto rows = task.state_rows(begin);
     const auto share_rows = task.share_rows(shares, begin);
     for_each_group<kBackwardStates>(0, p.states, [&](int64_t n, auto some) {
-      keep_states<some>(s, rows, s.starts + chunk * vectors, n, count);
+      keep_states<some>(s, rows, starts + chunk * vectors, n, count);
       states_back<some>(s, rows, share_rows, n, count);
     });
     sums.add_chunk(s, count);
@@ -171,14 +178,15 @@ void with_task(const SelectiveScan<T>& p, const SelectiveTask& task, const F& bo
 }
 
 template <typename T>
-void forward(const SelectiveScan<T>& p, const SelectiveTask& task, T* y) {
-  with_task(p, task, [&](const auto& channels) { forward_task(p, channels, y); });
+void forward(const SelectiveScan<T>& p, const SelectiveTask& task, T* y, float* starts) {
+  with_task(p, task, [&](const auto& channels) { forward_task(p, channels, y, starts); });
 }
 
 template <typename T>
 void backward(const SelectiveScanBackward<T>& p, const SelectiveTask& task,
-              const SelectiveShares<float>& shares) {
-  with_task(p.problem, task, [&](const auto& channels) { backward_task(p, channels, shares); });
+              const SelectiveShares<float>& shares, const float* starts) {
+  with_task(p.problem, task,
+            [&](const auto& channels) { backward_task(p, channels, shares, starts); });
 }
 
 }  // namespace

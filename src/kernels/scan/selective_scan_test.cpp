@@ -42,6 +42,18 @@ TEST_P(SelectiveScanTest, AgreesWithDouble) {
   }
 }
 
+TEST_P(SelectiveScanTest, GivesTheSameBitsWithTheStatesOfTheForwardPass) {
+  for (const SelectiveShape& shape :
+       {SelectiveShape{2, 7, 8, 3}, {1, 64, 16, 4}, {3, 200, 34, 7, 2, true}}) {
+    for (const bool padded : {false, true}) {
+      SelectiveCase<float> kept(shape, padded), computed = kept;
+      kept.run_keeping_states();
+      computed.run();
+      expect_equal(kept, computed);
+    }
+  }
+}
+
 TEST_P(SelectiveScanTest, KeepsItsErrorOverALongMemory) {
   run_and_compare(SelectiveCase<float>({1, 16384, 3, 3}, false, 1e-4), 1e-5, 4e-5);
 }

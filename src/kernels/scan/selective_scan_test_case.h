@@ -94,6 +94,15 @@ struct SelectiveCase {
     selective_scan_forward(problem(), y.data());
     selective_scan_backward(backward());
   }
+  // The same with the states that the forward pass keeps.
+  void run_keeping_states() {
+    clear();
+    starts.assign(static_cast<size_t>(selective_starts(problem())), W(7));
+    selective_scan_forward(problem(), y.data(), starts.data());
+    auto problem = backward();
+    problem.starts = starts.data();
+    selective_scan_backward(problem);
+  }
   // Padding becomes NaN.
   void spoil_padding() {
     const auto spoil = [&](std::vector<T>& rows, int64_t width) {
@@ -105,7 +114,7 @@ struct SelectiveCase {
 
   SelectiveShape shape;
   std::vector<T> x, raw_dt, b, c, grad, y, grad_x, grad_dt, grad_b, grad_c;
-  std::vector<W> a, bias, dt_bias, skip, grad_parameters;
+  std::vector<W> a, bias, dt_bias, skip, grad_parameters, starts;
   std::vector<int32_t> lengths;
 };
 

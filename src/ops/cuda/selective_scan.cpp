@@ -25,7 +25,8 @@ Tensor forward(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor&
 SelectiveScanGradients backward(const Tensor& grad, const Tensor& x, const Tensor& dt,
                                 const Tensor& a, const Tensor& b, const Tensor& c,
                                 const Tensor& dt_bias, const MaybeTensor& bias,
-                                const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
+                                const MaybeTensor& skip, bool reversed, const MaybeTensor& mask,
+                                const MaybeTensor&) {
   const OnDeviceOf device(x, {grad, dt, a, b, c, dt_bias, bias, skip, mask});
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const SelectiveScanResults results(in, grad);

@@ -18,12 +18,12 @@ using SelectiveScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&,
 using SelectiveScanBackward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&,
                                                      const Tensor&, const Tensor&, const Tensor&,
                                                      const Tensor&, const MaybeTensor&,
-                                                     const MaybeTensor&, bool, const MaybeTensor&);
+                                                     const MaybeTensor&, bool, const MaybeTensor&,
+                                                     const MaybeTensor&);
 
-Tensor selective_scan_forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a,
-                                   const Tensor& b, const Tensor& c, const Tensor& dt_bias,
-                                   const MaybeTensor& bias, const MaybeTensor& skip, bool reversed,
-                                   const MaybeTensor& mask) {
+Tensor selective_scan_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                           const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                           const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
@@ -33,17 +33,38 @@ Tensor selective_scan_forward_impl(const Tensor& x, const Tensor& dt, const Tens
   return y;
 }
 
-SelectiveScanGradients selective_scan_backward_impl(const Tensor& grad, const Tensor& x,
-                                                    const Tensor& dt, const Tensor& a,
-                                                    const Tensor& b, const Tensor& c,
-                                                    const Tensor& dt_bias, const MaybeTensor& bias,
-                                                    const MaybeTensor& skip, bool reversed,
-                                                    const MaybeTensor& mask) {
+// y, and what its backward pass takes: float numbers, none in float64.
+std::tuple<Tensor, Tensor> selective_scan_forward_impl(const Tensor& x, const Tensor& dt,
+                                                       const Tensor& a, const Tensor& b,
+                                                       const Tensor& c, const Tensor& dt_bias,
+                                                       const MaybeTensor& bias,
+                                                       const MaybeTensor& skip, bool reversed,
+                                                       const MaybeTensor& mask) {
+  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  const Tensor y = at::empty_like(in.x), starts = at::empty({kept_states(x, a, b)}, a.options());
+  with_float_type(x, "lra::selective_scan", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::selective_scan_forward<T>(
+        in.problem<T>(), mutable_data<T>(y),
+        starts.numel() > 0 ? starts.mutable_data_ptr<kernels::Wide<T>>() : nullptr);
+  });
+  return {y, starts};
+}
+
+SelectiveScanGradients selective_scan_backward_impl(
+    const Tensor& grad, const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+    const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias, const MaybeTensor& skip,
+    bool reversed, const MaybeTensor& mask, const MaybeTensor& starts) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const SelectiveScanResults results(in, grad);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
     using T = decltype(zero);
-    kernels::selective_scan_backward<T>(results.problem<T>());
+    auto problem = results.problem<T>();
+    if (starts && starts->numel() > 0) {
+      LRA_CHECK_EQ(starts->numel(), kernels::selective_starts(problem.problem));
+      problem.starts = starts->const_data_ptr<kernels::Wide<T>>();
+    }
+    kernels::selective_scan_backward<T>(problem);
   });
   return results.gradients();
 }
@@ -61,9 +82,17 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
                         const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->saved_data["reversed"] = reversed;
+    Tensor y, starts;
+    if (x.is_cpu()) {
+      static const auto op =
+          find_op<decltype(selective_scan_forward_impl)>("lra::selective_scan_forward");
+      std::tie(y, starts) = op.call(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+    } else {
+      y = call_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+    }
     ctx->save_for_backward({x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip),
-                            tensor_or_empty(mask)});
-    return call_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+                            tensor_or_empty(mask), starts});
+    return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -74,14 +103,15 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
                                                      optional_tensor(in[6]), optional_tensor(in[7]),
                                                      reversed, optional_tensor(in[8]))};
       };
-      variable_list found = composed_gradients("lra::selective_scan", y, s, grads, 9);
+      const variable_list inputs(s.begin(), s.end() - 1);
+      variable_list found = composed_gradients("lra::selective_scan", y, inputs, grads, 9);
       found.insert(found.begin() + 8, Tensor());  // of `reversed`
       return found;
     }
     static const auto op = find_op<SelectiveScanBackward>("lra::selective_scan_backward");
     auto [of_x, of_dt, of_a, of_b, of_c, of_dt_bias, of_bias, of_skip] =
         op.call(grads[0], s[0], s[1], s[2], s[3], s[4], s[5], optional_tensor(s[6]),
-                optional_tensor(s[7]), reversed, optional_tensor(s[8]));
+                optional_tensor(s[7]), reversed, optional_tensor(s[8]), optional_tensor(s[9]));
     return {of_x,
             of_dt,
             of_a,
@@ -96,6 +126,15 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
 };
 
 }  // namespace
+
+int64_t kept_states(const Tensor& x, const Tensor& a, const Tensor& b) {
+  if (x.scalar_type() == at::kDouble) return 0;
+  return kernels::selective_starts(kernels::SelectiveScan<float>{.batch = x.size(0),
+                                                                 .length = x.size(1),
+                                                                 .channels = x.size(2),
+                                                                 .states = a.size(0),
+                                                                 .groups = b.size(2)});
+}
 
 void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
                           const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
@@ -133,12 +172,16 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       composed_selective_scan);
   m.def(
       "selective_scan_backward(Tensor grad, Tensor x, Tensor dt, Tensor a, Tensor b, Tensor c, "
-      "Tensor dt_bias, Tensor? bias, Tensor? skip, bool reversed, Tensor? mask) -> (Tensor, "
-      "Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+      "Tensor dt_bias, Tensor? bias, Tensor? skip, bool reversed, Tensor? mask, Tensor? "
+      "starts=None) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "selective_scan_forward(Tensor x, Tensor dt, Tensor a, Tensor b, Tensor c, Tensor dt_bias, "
+      "Tensor? bias, Tensor? skip, bool reversed, Tensor? mask) -> (Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("selective_scan", selective_scan_forward_impl);
+  m.impl("selective_scan", selective_scan_impl);
+  m.impl("selective_scan_forward", selective_scan_forward_impl);
   m.impl("selective_scan_backward", selective_scan_backward_impl);
 }
 

@@ -21,9 +21,9 @@ struct SelectiveScanInput {
 // `reversed` runs from the end of each example. Where the mask is 0, nothing is read, and y and
 // gradients are 0.
 //
-// Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
-// bits at any number of threads. CheckFailure for other shapes or dtypes, and for a mask that is
-// not contiguous; lra::Error for one with ones after zeros (on the CPU).
+// Differentiable in all tensors but the mask; they and kept_states() are kept for the backward
+// pass. The same bits at any number of threads. CheckFailure for other shapes or dtypes, and for a
+// mask that is not contiguous; lra::Error for one with ones after zeros (on the CPU).
 at::Tensor selective_scan(const SelectiveScanInput& in);
 
 // The same, composed of the library's differentiable operators (ops/composed.h), position by
@@ -33,6 +33,10 @@ at::Tensor composed_selective_scan(const at::Tensor& x, const at::Tensor& dt, co
                                    const at::Tensor& dt_bias, const std::optional<at::Tensor>& bias,
                                    const std::optional<at::Tensor>& skip, bool reversed,
                                    const std::optional<at::Tensor>& mask);
+
+// How many states a forward pass on the CPU keeps for its backward pass: one before each 64th
+// position, none in float64.
+int64_t kept_states(const at::Tensor& x, const at::Tensor& a, const at::Tensor& b);
 
 // CheckFailure unless these are arguments of torch.ops.lra.selective_scan, on any device.
 void check_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
