@@ -146,7 +146,7 @@ class Mega : public SequenceLayer {
                                .mask_BL = mask_BL});
   }
 
-  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v]. By the attention kernel on the CPU; elsewhere a
+  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v]. By the attention kernel on the CPU; on a GPU a
   // few rows at a time, in the type of sums.
   Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask_BL) const {
     const Chunks chunks(q, config_.chunk, mask_BL);
@@ -166,7 +166,7 @@ class Mega : public SequenceLayer {
         queries = queries * (static_cast<double>(size) / count.to(wide)).to(q.scalar_type());
       }
     }
-    if (q.is_cpu() || q.is_meta()) {
+    if (ops::has_every_attention(q)) {
       const Tensor out = ops::attention(queries, keys, values, {}, {chunks.valid, chunks.valid}, {},
                                         scale, bias, kind);
       return chunks.join(out.squeeze(2));

@@ -81,8 +81,8 @@ def other_cases():
     }
 
 
-# Their results are Python numbers, which need data.
-NUMBERS = ("gradient_norm", "attention_pairs")
+# Their results are Python numbers.
+NUMBERS = ("gradient_norm", "attention_pairs", "has_every_attention")
 
 
 def call(name, arguments):

@@ -52,6 +52,10 @@ at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const a
                      const at::Tensor& bias_HLS = {},
                      AttentionWeights weights = AttentionWeights::kSoftmax);
 
+// True unless the device of `t` has kernels of its own, as a GPU: they have neither the Laplace
+// function nor a relative bias.
+bool has_every_attention(const at::Tensor& t);
+
 // Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
 // that saw none. Both are differentiable.
 struct PartialAttention {
