@@ -43,7 +43,7 @@ BUDGETS = {
     "kernels ops": 24570,
     "layers mixers models": 6720,
     "training": 7620,
-    "analysis python": 2380,
+    "analysis python": 2390,
     "report": 8900,
     "cli compute": 9160,
 }

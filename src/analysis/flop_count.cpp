@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/operator_calls.h"
+#include "ops/convolution_silu.h"
 
 namespace lra::analysis {
 namespace {
@@ -31,7 +32,7 @@ int64_t attention_flops(Inputs in) {
   static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("lra::attention_pairs", "");
   std::vector<c10::IValue> stack(in.begin(), in.end());
   op.callBoxed(&stack);
-  return 4 * in[0].toTensor().size(-1) * stack.at(0).toInt();
+  return 2 * (in[0].toTensor().size(-1) + in[2].toTensor().size(-1)) * stack.at(0).toInt();
 }
 
 // Counts, for qkv [..., 3, H, E], for each row of a head: the summary of keys and values, its
@@ -74,6 +75,11 @@ int64_t convolution_flops(Inputs in) {
   return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
 }
 
+// A wide one is computed by lra::convolution, which is counted.
+int64_t short_convolution_flops(Inputs in) {
+  return in[2].toTensor().size(1) > ops::kMostFusedLags ? 0 : convolution_flops(in);
+}
+
 struct CountedOperator {
   std::string_view name;
   int64_t (*flops)(Inputs);
@@ -93,6 +99,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::gated_scan", gated_scan_flops},
     CountedOperator{"lra::matrix_scan", matrix_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
+    CountedOperator{"lra::convolution_silu", short_convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 
 }  // namespace

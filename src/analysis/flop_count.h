@@ -10,7 +10,7 @@
 namespace lra::analysis {
 
 // FLOPs of one forward pass; a multiply-add counts as two. A product [M, K] x [K, N] is 2 M N K,
-// attention 4 E for every visible pair of query and key (operator lra::attention_pairs). The
+// attention 2 (E + V) for every visible pair of query and key (operator lra::attention_pairs). The
 // backward pass takes twice as many: each product has two gradients.
 int64_t forward_flops(const models::SequenceClassifier& model, const models::ModelInput& input);
 

@@ -55,7 +55,9 @@ ConvolutionSiluGradients composed_convolution_silu_backward(const Tensor& grad, 
   return {of_x, of_kernel, sum_of_rows(g.flatten(0, 1))};
 }
 
-bool has_few_lags(const Tensor& kernel) { return kernel.size(1) <= kernels::kMostShortLags; }
+static_assert(kMostFusedLags <= kernels::kMostShortLags);
+
+bool has_few_lags(const Tensor& kernel) { return kernel.size(1) <= kMostFusedLags; }
 
 // Points into its arguments; `weights` [K, D].
 template <typename T>

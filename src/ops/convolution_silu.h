@@ -6,9 +6,12 @@
 
 namespace lra::ops {
 
+// Lags of kernels that are fused on the CPU.
+inline constexpr int64_t kMostFusedLags = 8;
+
 // SiLU(long_convolution(x, mask, kernel, future) + bias), 0 where the mask is 0: shapes and rules
-// of long_convolution, bias [D] of the kernel's dtype. x may be a part of longer rows. Kernels
-// wider than kernels::kMostShortLags, and other devices, take one operator after another.
+// of long_convolution, bias [D] of the kernel's dtype. x may be a part of longer rows. Wider
+// kernels and other devices take one operator after another.
 at::Tensor convolution_silu(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
                             const at::Tensor& kernel_DK, const at::Tensor& bias_D, int64_t future);
 
