@@ -40,7 +40,7 @@ template <typename T>
 class AttentionBench {
  public:
   explicit AttentionBench(const AttentionSetup& setup) : setup_(setup) {
-    const auto& [b, h, length, keys, dim] = setup.shape;
+    const auto& [b, h, length, keys, dim, value_dim] = setup.shape;
     const int64_t count = b * h * length * dim;
     const std::vector<float> values = random_floats(count, 1);
     for (auto* x : {&q_, &k_, &v_, &grad_out_}) x->assign(values.begin(), values.end());
@@ -91,7 +91,7 @@ class AttentionBench {
   }
 
   HeadView<const T> view(const std::vector<T>& x) const {
-    const auto& [b, h, length, keys, dim] = setup_.shape;
+    const auto& [b, h, length, keys, dim, value_dim] = setup_.shape;
     return {x.data(), length * h * dim, dim, h * dim};
   }
   HeadView<T> mutable_view(std::vector<T>& x) const {

@@ -10,7 +10,8 @@
 namespace lra::tasks {
 
 std::span<const TaskSpec* const> all_tasks();
-// All but the one for data of the user's own: those of the Long Range Arena, and the diagnostic ones.
+// All but the one for data of the user's own: those of the Long Range Arena, and the diagnostic
+// ones.
 std::span<const TaskSpec* const> published_tasks();
 
 // `name` is a task's name; "custom:NAME" is the task custom on the data set NAME.
