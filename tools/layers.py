@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 8190,
     "data checks tasks": 15620,
-    "kernels ops": 24570,
+    "kernels ops": 24580,
     "layers mixers models": 6720,
     "training": 7620,
     "analysis python": 2390,

@@ -30,9 +30,10 @@ passed "runs"
 expect_code 0 lra eval runs/recall
 grep -q 'predicted places' out || fail "eval does not say what it counts"
 expect_code 0 lra reproduce runs/state --threads 1
-expect_code 0 lra data show recall --count 1
+expect_code 0 lra data show recall data/recall --count 1 --set task.length=16 --set task.pairs=2 \
+  --set task.vocabulary=32
 grep -q '=' out || fail "no answers are shown"
-expect_code 0 lra data check state --data data
+expect_code 0 lra data check state data/state "${elements[@]:1:8}" --set task.group=parity
 grep -q 'labels of test' out || fail "answers are not checked"
 expect_code 0 lra help recall
 grep -q 'lra data make recall' out || fail "help does not say where examples come from"
@@ -45,6 +46,7 @@ refused 'more examples than\|fewer different examples' lra data make state --out
 refused 'expected lra data make' lra data import recall data/recall --out none
 refused 'train.objective' lra train recall s4d "${pairs[@]}" --out none --set train.objective=masked
 refused 'quarter of task.length' lra train recall s4d --out none --set task.pairs=40
-refused 'one label' lra predict runs/recall --text 'abc'
+refused 'no one label' lra eval runs/recall --predictions predictions.csv
+refused 'no one label' lra analyze generalization runs/recall
 refused 'at most task.length' lra train state s4d --out none --set task.min_length=100
 passed "refusals"

@@ -38,7 +38,9 @@ void run_on_device(AttentionCase<T>& c) {
 
 std::vector<CaseSettings> device_cases() {
   std::vector<CaseSettings> cases = all_cases();
-  std::erase_if(cases, [](const CaseSettings& s) { return s.shape.head_dim > cuda::kMaxHeadDim; });
+  std::erase_if(cases, [](const CaseSettings& s) {
+    return s.shape.head_dim > cuda::kMaxHeadDim || is_for_the_cpu_only(s);
+  });
   return cases;
 }
 

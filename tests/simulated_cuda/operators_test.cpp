@@ -95,6 +95,7 @@ void expect_attention_of_the_cpu(at::ScalarType type, double bound) {
   for (CaseSettings settings : kernels::all_cases()) {
     // The kernels themselves are tested on all cases elsewhere.
     if (settings.shape.head_dim > kernels::cuda::kMaxHeadDim) continue;
+    if (kernels::is_for_the_cpu_only(settings)) continue;
     if (is_simulated() && ++number % 9 != 0) continue;
     settings.bf16_values = true;
     SCOPED_TRACE(settings.describe());
@@ -117,6 +118,15 @@ TEST(GpuOperators, AttentionInFloatIsThatOfTheCpu) {
 TEST(GpuOperators, AttentionInBfloat16IsNearThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   expect_attention_of_the_cpu(at::kBFloat16, 0x1p-6);
+}
+
+TEST(GpuOperators, AttentionRefusesWhatOnlyTheCpuHas) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor q = at::rand({2, 5, 1, 4}).to(*tested_device()),
+               v = at::rand({2, 5, 1, 3}).to(*tested_device());
+  EXPECT_THROW(ops::attention(q, q, v), Error);
+  EXPECT_THROW(ops::attention(q, q, q, {}, {}, {}, 1, {}, kernels::AttentionWeights::kLaplace),
+               Error);
 }
 
 // The library's switch for its flash attention, as it was when this goes out of scope.
