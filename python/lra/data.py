@@ -60,7 +60,7 @@ TASKS = {
         Task("pathx", 128**2, 256, 2, padded=False),
         Task("pathfinder256", 256**2, 256, 2, padded=False),
         Task("recall", 64, 8193, 4096),
-        Task("state", 20, 121, 120),
+        Task("state", 64, 7, 6),
     )
 }
 
