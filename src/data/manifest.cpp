@@ -126,6 +126,12 @@ bool is_plain_file_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+std::string hash_of_settings(const std::map<std::string, std::string>& settings,
+                             std::string begin) {
+  for (const auto& [key, value] : settings) begin += key + "=" + value + "\n";
+  return to_hex(hash128(begin));
+}
+
 std::string manifest_text(const Manifest& manifest) {
   Json json;
   json["schema"] = manifest.data_checks ? kManifestSchema : kSchemaWithoutChecks;

@@ -56,6 +56,10 @@ struct Manifest {
   std::optional<StoredBaselines> baselines = {};
 };
 
+// Hash of the settings of generated data, for source_hash: of `begin` and the lines KEY=VALUE.
+std::string hash_of_settings(const std::map<std::string, std::string>& settings,
+                             std::string begin = "");
+
 // JSON that ends with its own XXH3-128, over the text without that field.
 std::string manifest_text(const Manifest& manifest);
 

@@ -6,19 +6,16 @@
 #include "base/command_text.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "checks/facts.h"
-#include "data/first_seen.h"
-#include "data/stopping.h"
+#include "data/draw_distinct.h"
 #include "io/progress.h"
 
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kBlock = 4096;        // examples drawn at the same time
-constexpr uint32_t kMaxRedraws = 1000;  // of one example
+constexpr int64_t kBlock = 4096;  // examples drawn at the same time
 
 constexpr std::array kSplits = {"train", "val", "test"};
 
@@ -34,17 +31,15 @@ int32_t most_frequent(const Counts& counts) {
 struct DrawnTask::Drawn {
   std::vector<uint16_t> tokens;
   int32_t label = 0;
-  Hash128 hash;
 };
 
 DrawnTask::Drawn DrawnTask::draw_example(uint64_t seed, int split, int64_t index,
                                          uint32_t redraw) const {
   RandomStream random(derive_key(seed, RandomUse::kSample, static_cast<uint32_t>(split),
                                  static_cast<uint32_t>(index), redraw));
-  Drawn example{.tokens = draw(random), .label = 0, .hash = {}};
+  Drawn example{.tokens = draw(random)};
   example.label =
       place_labels(std::vector<int32_t>(example.tokens.begin(), example.tokens.end())).back().label;
-  example.hash = hash128(std::as_bytes(std::span(example.tokens)));
   return example;
 }
 
@@ -79,38 +74,30 @@ void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
   for (size_t i = 0; i < all.size(); ++i) {
     manifest.settings["num_" + std::string(kSplits[i])] = std::to_string(all[i]);
   }
-  std::string text;
-  for (const auto& [key, value] : manifest.settings) text += key + "=" + value + "\n";
-  manifest.source_hash = to_hex(hash128(text));
+  manifest.source_hash = hash_of_settings(manifest.settings);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (shape_.length * token_bytes() + 16));
   FirstSeen seen;
   for (int split = 0; split < 3; ++split) {
     writer.begin_split(kSplits[static_cast<size_t>(split)]);
-    const int64_t size = all[static_cast<size_t>(split)];
-    for (int64_t begin = 0; begin < size; begin += kBlock) {
-      throw_if_stopped();
-      std::vector<Drawn> block(static_cast<size_t>(std::min(kBlock, size - begin)));
-      const auto count = static_cast<int64_t>(block.size());
-      parallel_for_each(count, [&](int64_t i) {
-        block[static_cast<size_t>(i)] = draw_example(options.seed, split, begin + i, 0);
-      });
-      for (int64_t i = 0; i < count; ++i) {
-        Drawn& example = block[static_cast<size_t>(i)];
-        for (uint32_t redraw = 1; seen.add(example.hash, begin + i); ++redraw) {
-          if (redraw > kMaxRedraws) {
-            throw Error(
-                {.where = std::string(spec_.name),
-                 .what = "has fewer different examples than " + thousands(num_to_make(options)),
-                 .expected = "splits without a common example",
-                 .advice = "set task.num_train lower, or a longer sequence"});
-          }
-          example = draw_example(options.seed, split, begin + i, redraw);
-        }
-        write(example, writer);
-      }
-      progress.update(count);
-    }
+    draw_distinct(
+        all[static_cast<size_t>(split)], kBlock, seen,
+        [&](int64_t index, uint32_t redraw) {
+          return draw_example(options.seed, split, index, redraw);
+        },
+        [](const Drawn& example) { return hash128(std::as_bytes(std::span(example.tokens))); },
+        [&](int64_t, uint32_t times) {
+          if (times <= kMaxRedraws) return;
+          throw Error(
+              {.where = std::string(spec_.name),
+               .what = "has fewer different examples than " + thousands(num_to_make(options)),
+               .expected = "splits without a common example",
+               .advice = "set task.num_train lower, or a longer sequence"});
+        },
+        [&](std::span<const Drawn> examples) {
+          for (const Drawn& example : examples) write(example, writer);
+          progress.update(static_cast<int64_t>(examples.size()));
+        });
   }
   writer.finish();
 }

@@ -4,9 +4,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parallel.h"
 #include "base/rng.h"
-#include "data/first_seen.h"
+#include "data/draw_distinct.h"
 #include "data/stopping.h"
 #include "io/progress.h"
 #include "tasks/listops/expression.h"
@@ -15,7 +14,6 @@ namespace lra::tasks {
 namespace {
 
 constexpr int kMaxTrees = 1000000;
-constexpr uint32_t kMaxRedraws = 1000;
 constexpr int64_t kBlock = 2048;  // examples in memory at a time: 2 MB
 
 // One word serves a whole node: two bits say whether it is an operator (exactly 1 in 4), the other
@@ -91,10 +89,6 @@ ListOpsExample draw_example(const ListOpsSettings& settings, uint64_t seed, int 
   return example;
 }
 
-Hash128 hash_of(const ListOpsExample& example) {
-  return hash128(std::as_bytes(std::span(example.symbols)));
-}
-
 }  // namespace
 
 void draw_listops(const ListOpsSettings& settings, uint64_t key, std::vector<uint8_t>& symbols) {
@@ -114,38 +108,27 @@ std::vector<std::string> generate_listops(const ListOpsSettings& settings, uint6
   FirstSeen seen;
   seen.reserve(sizes[0] + sizes[1] + sizes[2]);
   for (int split = 0; split < 3; ++split) {
-    const int64_t size = sizes[static_cast<size_t>(split)];
-    for (int64_t begin = 0; begin < size; begin += kBlock) {
-      throw_if_stopped();
-      std::vector<ListOpsExample> block(static_cast<size_t>(std::min(kBlock, size - begin)));
-      const auto count = static_cast<int64_t>(block.size());
-      std::vector<Hash128> hashes(block.size());
-      parallel_for_each(count, [&](int64_t i) {
-        const auto at = static_cast<size_t>(i);
-        block[at] = draw_example(settings, seed, split, begin + i, 0);
-        hashes[at] = hash_of(block[at]);
-      });
-      for (size_t at = 0; at < block.size(); ++at) {
-        const int64_t index = block[at].index;
-        uint32_t redraw = 0;
-        while (seen.add(hashes[at], index)) {
-          if (++redraw > kMaxRedraws) {
-            throw too_few("sample " + std::to_string(index) + " of " +
-                          kSplitNames[static_cast<size_t>(split)] + " drawn " +
-                          std::to_string(kMaxRedraws) + " times was a duplicate each time");
-          }
-          block[at] = draw_example(settings, seed, split, index, redraw);
-          hashes[at] = hash_of(block[at]);
-        }
-        if (redraw > 0) {
-          notes.push_back("sample " + std::to_string(index) + " of " +
-                          kSplitNames[static_cast<size_t>(split)] + " drawn again " +
-                          std::to_string(redraw) + " times: duplicate");
-        }
+    const auto redrawn = [&](int64_t index, uint32_t times) {
+      const std::string sample = "sample " + std::to_string(index) + " of " +
+                                 kSplitNames[static_cast<size_t>(split)] + " drawn ";
+      if (times > kMaxRedraws) {
+        throw too_few(sample + std::to_string(kMaxRedraws) + " times was a duplicate each time");
       }
-      sink(block);
-      progress.update(count);
-    }
+      notes.push_back(sample + "again " + std::to_string(times) + " times: duplicate");
+    };
+    draw_distinct(
+        sizes[static_cast<size_t>(split)], kBlock, seen,
+        [&](int64_t index, uint32_t redraw) {
+          return draw_example(settings, seed, split, index, redraw);
+        },
+        [](const ListOpsExample& example) {
+          return hash128(std::as_bytes(std::span(example.symbols)));
+        },
+        redrawn,
+        [&](std::span<const ListOpsExample> examples) {
+          sink(examples);
+          progress.update(static_cast<int64_t>(examples.size()));
+        });
   }
   return notes;
 }

@@ -183,9 +183,7 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
                        {"num_train", std::to_string(counts[0])},
                        {"num_val", std::to_string(counts[1])},
                        {"num_test", std::to_string(counts[2])}};
-  std::string all_settings;
-  for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
-  manifest.source_hash = to_hex(hash128(all_settings));
+  manifest.source_hash = hash_of_settings(manifest.settings);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (settings.max_length + 16));
   int begun = 0;  // splits begun so far; empty ones get no example that would begin them

@@ -187,9 +187,7 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   for (size_t i = 0; i < 3; ++i) {
     manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(counts[i]);
   }
-  std::string all_settings = manifest.task + "\n";
-  for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
-  manifest.source_hash = to_hex(hash128(all_settings));
+  manifest.source_hash = hash_of_settings(manifest.settings, manifest.task + "\n");
   // First, so that a disk without room is found before hundreds of millions of places are drawn.
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (num_pixels() + kExtraBytes), program_revision());
