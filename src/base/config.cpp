@@ -35,15 +35,6 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-// The shortest text that reads back as the same double, always with a point or an exponent.
-std::string number_text(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  std::string text(buffer, end);
-  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
-  return text;
-}
-
 std::string bound_text(double value) {
   const std::string text = number_text(value);
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
@@ -158,6 +149,14 @@ ConfigTable& ConfigTable::table(const std::string& key) {
                  .expected = "a table [" + key + "]"});
   }
   return *found->as_table();
+}
+
+std::string number_text(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
+  return text;
 }
 
 std::string to_toml(const ConfigTable& table) {

@@ -80,6 +80,7 @@ inline constexpr int kMaxConfigDepth = 32;
 
 // TOML text: plain keys first, then one [section] per table. Strings are escaped.
 std::string to_toml(const ConfigTable& table);
+std::string number_text(double value);  // shortest that reads back, with a point or an exponent
 
 // Keys of `over` win; tables are merged key by key.
 void merge(ConfigTable& base, const ConfigTable& over);

@@ -60,10 +60,7 @@ class Task {
   virtual checks::InputKind input() const = 0;
   // Bytes of a stored token (dataset.h).
   virtual int64_t token_bytes() const { return 1; }
-  // True for a task whose models answer at several places of a sequence, and are judged by all of
-  // them together. The label of an example is then the last answer.
-  virtual bool labels_places() const { return false; }
-  // The answers, by place, of a sequence without padding. For such a task.
+  // The answers, by place, of a sequence without padding, for a task that labels places.
   virtual std::vector<PlaceLabel> place_labels(std::span<const int32_t>) const { return {}; }
   // The name of its folder under a data root; empty: the task's own name.
   virtual std::string data_name() const { return ""; }
@@ -163,12 +160,15 @@ struct TaskSpec {
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
   // Those of them that only an import reads.
   std::span<const std::string_view> import_settings = {};
-  // What `lra data import` reads, in words for `lra help TASK`; empty: nothing.
+  // The files that `lra data import` reads, in words for `lra help TASK`; empty: nothing.
   std::string_view sources = {};
   const RemoteData* remote = nullptr;  // null: nothing to fetch
   // Outside of the arena, to compare layers: its presets count before those of models, and layers
   // that can be causal are, since one that sees what comes later has another task.
   bool is_diagnostic = false;
+  // Models answer at several places of a sequence, and are judged by all of them together. The
+  // label of an example is then the last answer.
+  bool labels_places = false;
   // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).
   double mask_fraction = 0.15;
 };

@@ -1,5 +1,5 @@
-// What the diagnostic tasks share (docs/diagnostics.md): examples are drawn, nothing is read from
-// official files, and models answer at many places of a sequence.
+// The common part of the diagnostic tasks (docs/diagnostics.md): examples are drawn, nothing is
+// read from official files, and models answer at many places of a sequence.
 #pragma once
 
 #include <array>
@@ -34,7 +34,6 @@ class DrawnTask : public Task {
   TaskShape shape() const override { return shape_; }
   checks::InputKind input() const override { return checks::InputKind::kTokens; }
   int64_t token_bytes() const override { return shape_.vocabulary <= 256 ? 1 : 2; }
-  bool labels_places() const override { return true; }
   void refuse_other_settings(const Dataset& dataset) const override;
   checks::DataFacts data_facts(const Dataset& dataset) const override;
 
@@ -50,14 +49,14 @@ class DrawnTask : public Task {
 
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
-  // Those of the labels at all places: the most frequent label, the most frequent one of the token
-  // at the place, and the task's own.
+  // Baselines over the labels at all places: the most frequent label, the most frequent one of the
+  // token at the place, and the task's own.
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  protected:
   // The token ids of an example, from 1 on.
   virtual std::vector<uint16_t> draw(RandomStream& random) const = 0;
-  // What is right without the mechanism that the task asks for; nothing if only chance is.
+  // The accuracy without the mechanism that the task asks for; nothing if it is chance.
   virtual std::optional<checks::Baseline> own_baseline() const { return std::nullopt; }
 
  private:

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/error.h"
 #include "tasks/diagnostic/drawn_task.h"
@@ -50,12 +49,6 @@ struct RecallConfig : DrawnSizes {
   }
 };
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
-
 class RecallTask : public DrawnTask {
  public:
   explicit RecallTask(const RecallConfig& config)
@@ -67,7 +60,7 @@ class RecallTask : public DrawnTask {
                   {{"length", std::to_string(config.length)},
                    {"pairs", std::to_string(config.pairs)},
                    {"vocabulary", std::to_string(config.vocabulary)},
-                   {"power", short_number(config.power)}}),
+                   {"power", number_text(config.power)}}),
         config_(config),
         weights_(static_cast<size_t>((config.length - 2 * config.pairs) / 2)) {
     for (size_t g = 0; g < weights_.size(); ++g) {
@@ -172,6 +165,7 @@ constinit const TaskSpec kRecallTask = {
     .resolve = resolve_task<RecallConfig>,
     .make = make_recall_task,
     .is_diagnostic = true,
+    .labels_places = true,
 };
 
 }  // namespace lra::tasks

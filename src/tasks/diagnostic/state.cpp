@@ -138,6 +138,7 @@ constinit const TaskSpec kStateTask = {
     .resolve = resolve_task<StateConfig>,
     .make = make_state_task,
     .is_diagnostic = true,
+    .labels_places = true,
 };
 
 }  // namespace lra::tasks

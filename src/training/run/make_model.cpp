@@ -27,8 +27,8 @@ models::SequenceClassifier make_model(const RunConfig& run, const TaskShape& sha
   const models::Output output = train.is_masked()
                                     ? (train.masked_loss == "l1" ? models::Output::kHiddenValues
                                                                  : models::Output::kHiddenTokens)
-                                : run.make_task()->labels_places() ? models::Output::kPlaceClasses
-                                                                   : models::Output::kClasses;
+                                : run.task_spec().labels_places ? models::Output::kPlaceClasses
+                                                                : models::Output::kClasses;
   return {shape, run.model_config, run.mixer_spec(), run.mixer_settings, run.seed, execution,
           output};
 }

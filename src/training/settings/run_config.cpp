@@ -51,7 +51,7 @@ void refuse_blind_readout(const RunConfig& run) {
 
 // Refuses to predict places where there are none, or neither tokens nor gray levels there.
 void refuse_unpredictable(const RunConfig& run) {
-  const bool labels_places = run.make_task()->labels_places();
+  const bool labels_places = run.task_spec().labels_places;
   if (!run.train.is_masked() && !labels_places) return;
   const auto refuse = [](const std::string& where, const std::string& what,
                          const std::string& advice) {
@@ -194,9 +194,8 @@ bool RunConfig::is_whole_model() const {
 
 std::optional<Masking> RunConfig::masking() const {
   if (!train.is_masked()) {
-    std::shared_ptr<const tasks::Task> task = make_task();
-    if (!task->labels_places()) return std::nullopt;
-    return Masking{.labeled = std::move(task)};
+    if (!task_spec().labels_places) return std::nullopt;
+    return Masking{.labeled = make_task()};
   }
   return Masking{
       .fraction = train.mask_fraction > 0 ? train.mask_fraction : task_spec().mask_fraction,
@@ -206,7 +205,7 @@ std::optional<Masking> RunConfig::masking() const {
 
 void refuse_masked(const RunConfig& run, const std::string& what) {
   if (!run.train.is_masked()) {
-    if (!run.make_task()->labels_places()) return;
+    if (!run.task_spec().labels_places) return;
     throw Error(
         {.where = run.task,
          .what =
