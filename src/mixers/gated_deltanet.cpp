@@ -17,6 +17,7 @@
 #include "mixers/specs/gated_deltanet.h"
 #include "mixers/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -68,8 +69,8 @@ class GatedDeltaNet : public SequenceLayer {
     const int64_t heads = config_.num_heads, keys = heads * config_.key_dim,
                   values = heads * config_.value_dim;
     const std::vector<int64_t> widths = {keys, keys, values};
-    const auto mixed = silu_of(short_convolution(ops::linear(u_BLD, qkv_), context.mask_BL, conv_,
-                                                 {}, widths, config_.bidirectional))
+    const auto mixed = ops::silu(short_convolution(ops::linear(u_BLD, qkv_), context.mask_BL, conv_,
+                                                   {}, widths, config_.bidirectional))
                            .split_with_sizes(widths, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const auto type = ops::wide_type(u_BLD);
@@ -86,7 +87,7 @@ class GatedDeltaNet : public SequenceLayer {
          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
          .mask_BL = context.mask_BL});
     Tensor y = norm_of_rows(o, norm_).flatten(2);
-    if (config_.gate) y = gated(y, ops::linear(u_BLD, gate_));
+    if (config_.gate) y = ops::silu(ops::linear(u_BLD, gate_), y);
     return ops::linear(y, out_);
   }
 

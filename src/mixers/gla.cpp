@@ -12,6 +12,7 @@
 #include "mixers/specs/gla.h"
 #include "mixers/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -61,7 +62,8 @@ class Gla : public SequenceLayer {
                           .log_decay_BLHK = of_heads(log_decay.to(ops::wide_type(u_BLD))),
                           .reversed_heads = config_.bidirectional ? heads / 2 : 0,
                           .mask_BL = context.mask_BL});
-    return ops::linear(gated(norm_of_rows(o, norm_).flatten(2), ops::linear(u_BLD, gate_)), out_);
+    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), norm_of_rows(o, norm_).flatten(2)),
+                       out_);
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "mixers/specs/mamba2.h"
 #include "mixers/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -60,8 +61,8 @@ class Mamba2 : public SequenceLayer {
     const auto parts =
         ops::linear(u_BLD, in_).split_with_sizes({inner_, inner_ + 2 * of_states, heads_}, 2);
     const std::vector<int64_t> widths = {inner_, of_states, of_states};
-    const auto mixed = silu_of(short_convolution(parts[1], context.mask_BL, conv_, conv_bias_,
-                                                 widths, config_.bidirectional))
+    const auto mixed = ops::silu(short_convolution(parts[1], context.mask_BL, conv_, conv_bias_,
+                                                   widths, config_.bidirectional))
                            .split_with_sizes(widths, 2);
     const Tensor x = mixed[0].unflatten(2, {heads_, head_dim_});
     const Steps steps = decaying_steps(parts[2], dt_bias_, a_log_);
@@ -73,7 +74,7 @@ class Mamba2 : public SequenceLayer {
                           .reversed_heads = config_.bidirectional ? heads_ / 2 : 0,
                           .mask_BL = context.mask_BL});
     const Tensor all = y + x * ops::beside(skip_, x).unsqueeze(1);
-    const Tensor rows = gated(all.flatten(2), parts[0]).unflatten(2, {groups_, -1});
+    const Tensor rows = ops::silu(parts[0], all.flatten(2)).unflatten(2, {groups_, -1});
     return ops::linear(norm_of_rows(rows, norm_.view({groups_, -1})).flatten(2), out_);
   }
 

@@ -48,10 +48,6 @@ Tensor softplus_of(const Tensor& x) {
 
 Tensor sigmoid_of(const Tensor& x) { return ops::gate(at::ones_like(x), x); }
 
-Tensor silu_of(const Tensor& x) { return ops::silu(x); }
-
-Tensor gated(const Tensor& x, const Tensor& gate) { return ops::silu(gate, x); }
-
 Tensor norm_of_rows(const Tensor& x, const Tensor& weight) {
   const Tensor wide = x.to(ops::wide_type(x));
   const Tensor y = wide * (wide.square().mean(-1, true) + 1e-5).rsqrt() * weight;

@@ -33,9 +33,6 @@ Steps decaying_steps(const at::Tensor& x_BLH, const at::Tensor& bias_H,
 at::Tensor softplus_of(const at::Tensor& x);
 // sigmoid(x) by our own kernel: the library's depends on the number of threads.
 at::Tensor sigmoid_of(const at::Tensor& x);
-at::Tensor silu_of(const at::Tensor& x);
-// x SiLU(gate).
-at::Tensor gated(const at::Tensor& x, const at::Tensor& gate);
 
 // x / sqrt(mean of squares + 1e-5) * weight over the last axis.
 at::Tensor norm_of_rows(const at::Tensor& x, const at::Tensor& weight);

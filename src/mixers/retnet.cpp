@@ -11,6 +11,7 @@
 #include "layers/positions.h"
 #include "mixers/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
@@ -57,7 +58,8 @@ class RetNet : public SequenceLayer {
          .log_decay_BLHK = log_decays(u_BLD).expand({u_BLD.size(0), u_BLD.size(1), -1, -1}),
          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
          .mask_BL = context.mask_BL});
-    return ops::linear(gated(norm_of_rows(o, norm_).flatten(2), ops::linear(u_BLD, gate_)), out_);
+    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), norm_of_rows(o, norm_).flatten(2)),
+                       out_);
   }
 
  private:

@@ -22,7 +22,7 @@ class SequenceLayer : public layers::Layer {
   virtual at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) = 0;
 };
 
-// What LayerSpec::make() calls: kMakeTransformer, ...
+// A function that LayerSpec::make() calls: kMakeTransformer, ...
 using LayerMaker = std::shared_ptr<SequenceLayer> (*)(const layers::Initializer& init,
                                                       const ConfigTable& config,
                                                       const LayerShape& shape);
