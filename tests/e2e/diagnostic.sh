@@ -3,14 +3,6 @@
 # what is refused in one line.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
-refused() { # refused WORDS COMMAND...
-  local words=$1
-  shift
-  expect_code 2 "$@"
-  grep -q -- "$words" err || fail "'$*' does not say '$words': $(cat err)"
-  [[ $(wc -l <err) -le 2 ]] || fail "more than one line: $(cat err)"
-}
-
 small=(--quiet --set task.length=16 --set task.num_train=400 --set task.num_val=50
   --set task.num_test=50 --set train.steps=12 --set train.warmup_steps=2 --set train.eval_every=6)
 pairs=("${small[@]}" --set task.pairs=2 --set task.vocabulary=32)

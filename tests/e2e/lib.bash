@@ -36,6 +36,15 @@ expect_code() {
   [[ $code == "$wanted" ]] || fail "'$*' ended with $code, not $wanted: $(tail -n 5 out err)"
 }
 
+# refused WORDS COMMAND...: it ends with 2 and says these words, in one line and one of advice.
+refused() {
+  local words=$1
+  shift
+  expect_code 2 "$@"
+  grep -q -- "$words" err || fail "'$*' does not say '$words': $(cat err)"
+  [[ $(wc -l <err) -le 2 ]] || fail "more than one line: $(cat err)"
+}
+
 # field FILE KEY...: the value at that place of a JSON file.
 field() {
   "$LRA_PYTHON" - "$@" <<'PYTHON'

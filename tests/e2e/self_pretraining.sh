@@ -4,14 +4,6 @@
 page=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../docs/pretraining.md")
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
-refused() { # refused WORDS COMMAND...
-  local words=$1
-  shift
-  expect_code 2 "$@"
-  grep -q -- "$words" err || fail "'$*' does not say '$words': $(cat err)"
-  [[ $(wc -l <err) -le 2 ]] || fail "more than one line: $(cat err)"
-}
-
 sed -n '/^```sh$/,/^```$/{/^```/!p}' "$page" >commands.sh
 [[ $(grep -c '^lra ' commands.sh) -ge 4 ]] || fail "the page has lost its commands"
 mkdir bin

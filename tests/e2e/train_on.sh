@@ -8,14 +8,6 @@ settings=(--data data --threads 1 --quiet
   --set train.eval_every=5 --set train.schedule=constant --set train.warmup_steps=0
   --set train.learning_rate=1e-3 --set model.layers=1)
 
-refused() { # refused WORDS COMMAND...
-  local words=$1
-  shift
-  expect_code 2 "$@"
-  grep -q -- "$words" err || fail "'$*' does not say '$words': $(cat err)"
-  [[ $(wc -l <err) -le 2 ]] || fail "more than one line: $(cat err)"
-}
-
 expect_code 0 lra data make listops --train 80 --val 20 --test 20 --out data/listops --threads 1 \
   --set task.length=64 --set task.min_length=8 --set task.max_length=64 --quiet
 
