@@ -1,7 +1,7 @@
-// What commands do with tensors (src/compute). The program `lra` is linked without it and without
-// LibTorch, whose loading takes longer than a short command: there, without_tensors.cpp is in its
-// place, whose functions throw NeedsTensors, and the same command starts again in the library of
-// everything, liblra_python.so.
+// The work of commands with tensors (src/compute). The program `lra` is linked without it and
+// without LibTorch, whose loading takes longer than a short command: there, without_tensors.cpp is
+// in its place, whose functions throw NeedsTensors, and the same command starts again in the
+// library of everything, liblra_python.so.
 #pragma once
 
 #include <exception>

@@ -13,6 +13,6 @@ int run_command(int argc, char** argv);
 
 }  // namespace lra::cli
 
-// What `lra` takes from the library of everything (cli/compute.h).
+// Functions that `lra` takes from the library of everything (cli/compute.h).
 extern "C" int lra_library_run(int argc, char** argv);
 extern "C" const char* lra_library_revision();

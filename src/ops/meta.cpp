@@ -60,7 +60,7 @@ Tensor gate(const Tensor& value, const MaybeTensor& gate) {
       gate ? with_last(value, value.sym_size(-1)) : with_last(value, value.sym_size(-1) / 2),
       value);
 }
-// Of gate and of silu: the first input, and a second one or none.
+// Inputs of gate and of silu: a first one, and a second one or none.
 Two gate_backward(const Tensor&, const Tensor& first, const MaybeTensor& second) {
   return {contiguous_like(first), second ? contiguous_like(first) : result({0}, first)};
 }

@@ -8,7 +8,7 @@
 namespace lra::kernels {
 namespace {
 
-// What a bias and weights without a softmax need.
+// Checks the arguments of a bias and of weights without a softmax.
 template <typename Args>
 void check_scores(const AttentionProblem& problem, const Args& args) {
   if (args.bias.data == nullptr && problem.weights == AttentionWeights::kSoftmax) return;

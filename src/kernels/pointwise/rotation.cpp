@@ -21,7 +21,7 @@ void copy_track(const T* from, T* to, int64_t count) {
   std::memcpy(to + count - kWord, from + count - kWord, 16);
 }
 
-// Where each track of a position comes from.
+// The source of each track of a position.
 class Sources {
  public:
   Sources(const Rotation& p, int64_t place, int64_t tokens)

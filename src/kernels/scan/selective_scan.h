@@ -53,7 +53,7 @@ struct SelectiveScanBackward {
   // Gradients of a, bias, dt_bias and skip, one after another: selective_parameters(problem)
   // numbers. Those of bias and skip are written with and without one.
   Wide<T>* grad_parameters = nullptr;
-  // What the forward pass kept; null: computed again, with the same bits.
+  // The states that the forward pass kept; null: computed again, with the same bits.
   const Wide<T>* starts = nullptr;
 };
 

@@ -30,7 +30,7 @@ struct Masking {
 // The step of an evaluation.
 inline constexpr int64_t kNoStep = -1;
 
-// Of a task that labels places: labels_B become those of the M places input.places_M. Else it hides
+// Labels the M places input.places_M, in labels_B, for a task that labels places. Else it hides
 // positions of `batch`, which make_batch made of `examples`: each valid one with the
 // probability, at least one in each sequence. labels_B become the M tokens, or stored values, at
 // input.places_M, where the input becomes 0. The positions depend only on (seed, step, example,
