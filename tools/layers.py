@@ -38,13 +38,13 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8190,
-    "data checks tasks": 15635,
+    "base io records": 8020,
+    "data checks tasks": 15640,
     "kernels ops": 24580,
     "layers mixers models": 6720,
-    "training": 7620,
-    "analysis python": 2390,
-    "report": 8900,
+    "training": 7405,
+    "analysis python": 2395,
+    "report": 8815,
     "cli compute": 9160,
 }
 MOST_FILES = 70  # in one folder

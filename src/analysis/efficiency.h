@@ -5,6 +5,10 @@
 // random tokens; "with pipeline" reads, shuffles and pads batches of the task's data, of the same
 // length, while the steps run. A real batch is measured as training computes it, with examples of
 // their own lengths.
+//
+// Goals of the room `analysis`: the measurements of the paper and of its successors on trained runs
+// and on machines, with stated uncertainty. Non-goals: to change a run, to judge what a figure
+// means.
 #pragma once
 
 #include <ATen/core/Tensor.h>

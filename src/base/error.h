@@ -3,6 +3,10 @@
 // Mistakes of the user (a bad file, flag or config, a full disk) are lra::Error: one line that says
 // where, what, what was expected and what to do. Only main catches it. Bugs are failed LRA_CHECKs:
 // they stay on in release builds, print both values and end with exit code 70.
+//
+// Goals of the room `base`: what every room needs and the standard library lacks, without files,
+// formats or tensors; the same result on every machine. Non-goals: a utility for a single caller,
+// wrappers around the standard library.
 #pragma once
 
 #include <sstream>

@@ -1,7 +1,7 @@
 // The named checks of a task's data: one table, which also writes docs/checks.md.
 //
-// Goals: every check has a name that a user can accept, and is silent on honest data. No goals: to
-// find forged data, to prove data right, to guess what a column means.
+// Goals of the room `checks`: every check has a name that a user can accept, and is silent on
+// honest data. Non-goals: to find forged data, to prove data right, to guess what a column means.
 #pragma once
 
 #include <optional>

@@ -67,7 +67,6 @@ struct TrainArguments {
   int64_t rank_timeout_s = 600;
   int64_t memory_limit = INT64_MAX;
   int64_t stop_after = INT64_MAX;
-  bool mlperf_log = false;
   bool no_test = false;
   bool go_on = false;
   std::string init_from;

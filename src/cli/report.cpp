@@ -54,8 +54,6 @@ OutputKind kind_of(report::Format format, bool is_table) {
       return {.name = "a report in CSV", .marks = {"kind,model,preset,"}};
     case report::Format::kJson:
       return {.name = "a report in JSON", .marks = {"{\n  \"schema\"", "\"num_runs\""}};
-    case report::Format::kLmEval:
-      return {.name = "a results file", .marks = {"{\n  \"results\""}};
     case report::Format::kLatex:
       return {.name = "a table in LaTeX", .marks = {"\\begin{table}", "\\toprule"}};
     case report::Format::kSvg:
@@ -200,11 +198,9 @@ void add_report(CLI::App& app, Program& program) {
       command
           ->add_option(
               "--format", a->format,
-              "text, summary (fits a terminal), md, csv, json, latex, html, svg or lm-eval (one "
-              "model, as the lm-evaluation-harness writes it); default: by the ending of "
-              "--out, else text")
-          ->check(CLI::IsMember(
-              {"text", "summary", "md", "csv", "json", "latex", "html", "svg", "lm-eval"}));
+              "text, summary (fits a terminal), md, csv, json, latex, html or svg; default: by the "
+              "ending of --out, else text")
+          ->check(CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "svg"}));
   command->add_option("--out", a->out,
                       "file to write (with --card: a folder); replaces only an earlier one of the "
                       "same kind; default: print");

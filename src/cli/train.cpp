@@ -108,7 +108,6 @@ void add_train(CLI::App& app, Program& program) {
       ->check(count_range());
   command->add_flag("--no-test", a->no_test,
                     "stop before the test: --resume makes it, 'lra tune' only for chosen settings");
-  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
   add_set_option(
       *command, a->sets,
       "KEY=VALUE: override a setting; repeatable. With --resume only settings of the training "

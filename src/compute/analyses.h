@@ -1,4 +1,8 @@
 // Declarations shared by the files of `lra analyze`.
+//
+// Goals of the room `compute`: the part of each command that needs LibTorch, so that the program
+// starts without it. Non-goals: flags and their checks, which cli has; anything that a library user
+// would call.
 #pragma once
 
 #include <optional>

@@ -290,7 +290,6 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
        .stop_after = a.stop_after,
        .stop_before_test = a.no_test,
        .histogram_every = a.histogram_every,
-       .mlperf_log = a.mlperf_log,
        .profile = {.path = a.profile, .num_steps = a.profile_steps}},
       ranks);
   return training::Trainer(std::move(run), ranks).run();

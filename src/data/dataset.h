@@ -9,6 +9,9 @@
 // XXH3-128 of every shard and side file is in the manifest and is checked at open unless switched
 // off; the manifest's own hash, counts, sizes and offsets are always checked, so a damaged file
 // causes an lra::Error.
+//
+// Goals of the room `data`: one format for all tasks, mapped instead of loaded, whose corruption is
+// noticed before use. Non-goals: to know what examples mean, to be an exchange format.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,10 @@
 // Every failure is an lra::Error with exit code 74 that names path and cause; the temporary is
 // removed and the old file is untouched, unless only the last flush of the folder failed: then the
 // complete new file has its name.
+//
+// Goals of the room `io`: no durable file is ever half written, every file that is read may be
+// hostile, and formats are those of other tools. Non-goals: knowledge of runs or tasks, formats
+// that nobody else reads.
 #pragma once
 
 #include <cstddef>

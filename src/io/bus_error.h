@@ -4,8 +4,8 @@
 
 namespace lra {
 
-// Makes such an access end the process with exit code 74 and one line that names the file; any
-// other SIGBUS keeps its default action.
+// Makes such an access end the process with exit code 74 and one line; any other SIGBUS keeps its
+// default action.
 void report_unreadable_maps();
 
 }  // namespace lra

@@ -2,6 +2,10 @@
 //
 // The environment variable LRA_KERNELS (a name of isa_name()) forces one for every op that has it;
 // it is read at each call, so there is no hidden state.
+//
+// Goals of the room `kernels`: the same bits at any number of threads, no matrix of L x L, and each
+// kernel tested against a plain reference. Non-goals: tensors, autograd, general linear algebra,
+// which LibTorch and oneDNN have.
 #pragma once
 
 #include <string>

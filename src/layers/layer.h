@@ -1,5 +1,9 @@
 // The base of everything that has parameters: modules made under names, which decide the initial
 // weights; parameters with optimizer settings of their own.
+//
+// Goals of the room `layers`: the parts that all models share, initialized by name, so that adding
+// a parameter changes no other. Non-goals: movement of information along the sequence, parts of a
+// single model.
 #pragma once
 
 #include <map>

@@ -1,5 +1,8 @@
 // A function from batches to class scores, with parameters and buffers by name: the object that is
 // trained, evaluated and measured.
+//
+// Goals of the room `models`: one encoder, in which nothing but the sequence layer differs between
+// models. Non-goals: decoders, text generation, pretrained weights of others.
 #pragma once
 
 #include <string>

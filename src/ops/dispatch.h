@@ -1,5 +1,9 @@
 // Calling our own operators through the library's dispatcher, so that one C++ function serves every
 // device and Python sees the same operators (torch.ops.lra.*).
+//
+// Goals of the room `ops`: torch operators with gradients of every order on every device, usable in
+// Python without the rest of the program. Non-goals: parameters, operators that LibTorch has and
+// computes as fast.
 #pragma once
 
 #include <torch/library.h>

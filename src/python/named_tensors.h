@@ -1,4 +1,7 @@
 // Tensors by name, as torch.classes return them to Python.
+//
+// Goals of the room `python`: layers and trained models as torch classes, built once and without
+// copies of tensors. Non-goals: a second command line, functions that python/lra has no use for.
 #pragma once
 
 #include <torch/custom_class.h>

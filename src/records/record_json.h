@@ -252,22 +252,4 @@ Record parse_record_file(const std::string& text, const std::string& name, const
   return record;
 }
 
-// Looks for numbers that no record can have, as in one made by another program.
-class Inspection {
- public:
-  // `name` is the record in messages, and outlives this.
-  explicit Inspection(const std::string& name) : name_(name) {}
-
-  void require(bool possible, const std::string& what, const std::string& expected) const {
-    if (possible) return;
-    throw Error({.where = name_, .what = what, .expected = expected});
-  }
-  void share(double value, const std::string& what) const {
-    require(value >= 0 && value <= 1, what + " is " + std::to_string(value), "0 to 1");
-  }
-
- private:
-  const std::string& name_;
-};
-
 }  // namespace lra

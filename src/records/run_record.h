@@ -2,6 +2,9 @@
 //
 // The report reads nothing else. The file is written atomically and carries a schema version; a
 // record of an unknown schema is refused with a clear message.
+//
+// Goals of the room `records`: a record alone explains its figure, records of earlier versions
+// load, and each field is listed once. Non-goals: to detect forged records, to compute figures.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,6 @@ constinit const NamedFormat kFormats[] = {
     {"latex", Format::kLatex, format_latex, latex_table},
     {"html", Format::kHtml, format_html},
     {"svg", Format::kSvg, format_svg, svg_table},
-    {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
 bool is_benchmark(const RunRecord& record) { return !is_outside_arena(record); }
@@ -51,7 +50,7 @@ Format parse_format(std::string_view name) {
   if (name == "tex") return Format::kLatex;  // the ending of such a file
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
-               .expected = "text, summary, md, csv, json, latex, html, svg or lm-eval"});
+               .expected = "text, summary, md, csv, json, latex, html or svg"});
 }
 
 std::string render(const std::vector<RunRecord>& records, Format format,

@@ -1,8 +1,11 @@
-// The room's entry: run records in, a report in one of nine formats out.
+// The room's entry: run records in, a report in one of eight formats out.
 //
 //   std::vector<std::string> problems;
 //   const auto records = report::collect_records({"runs"}, &problems);
 //   std::cout << report::render(records, report::Format::kText, {.problems = problems});
+//
+// Goals of the room `report`: every figure from records alone, the same in each format, with its
+// interval and marks. Non-goals: to compute with tensors, to read data, network requests.
 #pragma once
 
 #include <optional>
@@ -17,10 +20,9 @@
 
 namespace lra::report {
 
-enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kSvg, kLmEval };
+enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kSvg };
 
-// "text", "summary", "md", "csv", "json", "latex", "html", "svg" or "lm-eval"; anything else is an
-// lra::Error.
+// "text", "summary", "md", "csv", "json", "latex", "html" or "svg"; anything else is an lra::Error.
 Format parse_format(std::string_view name);
 
 struct ReportOptions {

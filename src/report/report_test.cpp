@@ -434,7 +434,7 @@ TEST(Report, EachMarkAndItsReasonIsInEveryFormat) {
   run.steps = run.planned_steps = 100;
   run.baselines = {{"majority", 0.66}};
   run.data_checks = {{{.check = "copies", .split = "test", .text = "nine are of train"}}};
-  for (const char* format : {"text", "summary", "md", "html", "csv", "json", "lm-eval"}) {
+  for (const char* format : {"text", "summary", "md", "html", "csv", "json"}) {
     const std::string text = render({run}, parse_format(format));
     // Lines of a cell that is broken are joined again.
     std::string flat;

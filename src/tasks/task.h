@@ -1,5 +1,9 @@
 // A task: the source and shape of its examples. Adding one = one .cpp, one header that declares its
 // spec, one TOML under configs/tasks, its name in the table of all.cpp.
+//
+// Goals of the room `tasks`: the published data and generators bit by bit, the differences
+// documented, and users' own data as equals of them. Non-goals: augmentation, tokenizers, tasks
+// without labels.
 #pragma once
 
 #include <array>

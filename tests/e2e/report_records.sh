@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records that are handed on: --check passes what a run left, and finds a record that was edited and a
-# log or weights of another run; --card and --format lm-eval say what the record says.
+# log or weights of another run; --card says what the record says.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 make_listops data/listops 200 20 20
@@ -84,11 +84,6 @@ expect_code 2 lra report empty --card
 expect_code 2 lra report run --card --format csv
 passed "a card says what the record says"
 
-expect_code 0 lra report run --format lm-eval --out results.json
-[[ $(field results.json results lra_listops acc,none) == "$(field run/record.json test accuracy)" ]] ||
-  fail "another accuracy: $(cat results.json)"
-passed "the lm-evaluation-harness shape holds the figure"
-
 expect_code 0 lra report run --out made/for/it/report.csv
 grep -q linformer made/for/it/report.csv || fail "no run in the report"
 passed "folders that --out lacks are made"
@@ -96,8 +91,6 @@ passed "folders that --out lacks are made"
 # A table has no place for what was left out of it.
 mkdir broken
 echo '{"schema": 999}' >broken/record.json
-for format in csv lm-eval; do
-  expect_code 0 lra report run broken --format "$format"
-  grep -q "^left out: .*broken/record.json" err || fail "$format: a lost record is not named: $(cat err)"
-done
+expect_code 0 lra report run broken --format csv
+grep -q "^left out: .*broken/record.json" err || fail "a lost record is not named: $(cat err)"
 passed "tables name on standard error what they leave out"

@@ -43,30 +43,5 @@ TEST(Card, ItsNameIsAPlainFileName) {
   EXPECT_EQ(card_name(run), "a-b-c----text-seed3-01234567.md");
 }
 
-TEST(LmEval, HasTheShapeOfTheHarness) {
-  const Json json = parse_json(
-      render({finished_run("text", "performer", 64, 0), finished_run("text", "performer", 66, 1)},
-             Format::kLmEval),
-      "lm-eval");
-  EXPECT_DOUBLE_EQ(json["results"]["lra_text"]["acc,none"].get<double>(), 0.65);
-  EXPECT_NEAR(json["results"]["lra_text"]["acc_stderr,none"].get<double>(), 0.01, 1e-12);
-  EXPECT_EQ(json["n-samples"]["lra_text"]["effective"], 2000);
-  EXPECT_EQ(json["versions"]["lra_text"], 1);
-  EXPECT_EQ(json["model_name"], "performer");
-}
-
-TEST(LmEval, OneSeedHasTheErrorOfItsExamples) {
-  const Json json =
-      parse_json(render({finished_run("text", "performer", 50)}, Format::kLmEval), "lm-eval");
-  EXPECT_NEAR(json["results"]["lra_text"]["acc_stderr,none"].get<double>(), std::sqrt(0.25 / 2000),
-              1e-12);
-}
-
-TEST(LmEval, SeveralModelsAreRefused) {
-  EXPECT_THROW(render({finished_run("text", "performer", 64), finished_run("text", "local", 60)},
-                      Format::kLmEval),
-               Error);
-}
-
 }  // namespace
 }  // namespace lra::report

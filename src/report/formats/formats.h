@@ -44,9 +44,6 @@ std::string format_json(const ReportInput& input);
 // The results (results_table.h), the paper's Tables 2 to 5 and the content of Figure 2, with our
 // figures, for the booktabs package. Without comments.
 std::string format_latex(const ReportInput& input);
-// One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
-// when there are several rows.
-std::string format_lm_eval(const ReportInput& input);
 // One self-contained page.
 std::string format_html(const ReportInput& input);
 

@@ -160,7 +160,7 @@ std::string Trainer::train_step(Progress& bar) {
   record_.train_seconds += watch.seconds();
   if (progress_.step % config_.train.log_every == 0) log_step(bar, loss.gradient_norm);
   if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
-    log_.histograms(parameters_, progress_.step);
+    if (log_) log_->histograms(parameters_, progress_.step);
   }
   return "";
 }
@@ -171,12 +171,12 @@ bool Trainer::recover(const std::string& fault, Progress& bar) {
       return false;
     case Remedy::kSkip:
       stepper_.undo_step();
-      log_.bad_step(progress_.step + 1, "skip", fault);
+      if (log_) log_->bad_step(progress_.step + 1, "skip", fault);
       bar.message(fault + ": its update is skipped");
       return true;
     case Remedy::kRollBack: {
       const int64_t to = roll_back(bar);
-      log_.bad_step(progress_.step + 1, "roll_back", fault);
+      if (log_) log_->bad_step(progress_.step + 1, "roll_back", fault);
       bar.message(fault + ": rolled back to the weights of step " + std::to_string(to) +
                   "; continuing with the step after it");
       return true;
@@ -279,8 +279,9 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
   const Speed speed{
       .tokens_per_s = per_s(progress_.tokens - logged_tokens_),
       .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
-  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1), speed,
-            gradient_norm);
+  if (log_)
+    log_->step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
+               speed, gradient_norm);
   // A narrow terminal shows the first of these.
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
@@ -304,7 +305,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
-  log_.evaluation("val", result.summary);
+  if (log_) log_->evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
               (result.summary.num_positions ? "at predicted places " : "") +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
@@ -324,7 +325,7 @@ bool Trainer::save(bool is_best) {
   if (!ranks_.is_first()) return true;
   // The record is written first: it must never be behind the checkpoint.
   write_running_record();
-  log_.sync();  // a resume from this checkpoint will not log these steps again
+  if (log_) log_->sync();  // a resume from this checkpoint will not log these steps again
   const bool is_first = record_.weights_hash.empty(),
              may_roll_back = config_.train.on_nonfinite == "roll_back";
   record_.weights_hash = checkpoints_.save(
@@ -456,11 +457,11 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   record_.provenance.finished_utc = utc_now();
   // Logged before the record is written: nothing is added to a run that is done. A run that is
   // killed in between is tested once more, and its log then begins without this line.
-  if (status == RunStatus::kDone) log_.evaluation("test", *record_.test);
-  log_.sync();
+  if (log_ && status == RunStatus::kDone) log_->evaluation("test", *record_.test);
+  if (log_) log_->sync();
   write_running_record();
   if (status == RunStatus::kDone && ranks_.is_first()) write_breakdown();
-  log_.ended(record_, progress_.step);
+  if (log_ && status != RunStatus::kStopped) log_->ended(status == RunStatus::kDone);
   if (const std::string note = profiler_.finish(); !note.empty()) say(note);
   return record_;
 }

@@ -1,4 +1,8 @@
 // A prepared run: train, validate, save, test.
+//
+// Goals of the room `training`: the same bits after a resume, at any number of threads and on any
+// rank; nothing lost when a run ends early. Non-goals: callbacks, other optimizers than the recipes
+// need, models that exceed one machine.
 #pragma once
 
 #include <functional>
@@ -11,13 +15,13 @@
 #include "records/run_record.h"
 #include "training/loop/batches.h"
 #include "training/loop/evaluate.h"
+#include "training/loop/metrics.h"
 #include "training/loop/step_guard.h"
 #include "training/loop/stepper.h"
 #include "training/ranks/agreement.h"
 #include "training/ranks/flat_parameters.h"
 #include "training/run/checkpoint.h"
 #include "training/run/prepared_run.h"
-#include "training/run/run_log.h"
 
 namespace lra::training {
 
@@ -107,7 +111,7 @@ class Trainer {
   Stepper stepper_;
   StepGuard guard_;
   Agreement agreement_;
-  RunLog log_;
+  std::optional<MetricsLog> log_;  // on the first rank, from start() on
   StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
   // The last evaluation of the test split, which may be the validation's.

@@ -62,7 +62,8 @@ void Trainer::begin() {
   ranks_.on_first([&] { options_.resume ? resume() : start(); });
   if (options_.resume && !ranks_.is_first()) resume();
   if (ranks_.is_first()) {
-    log_.begin(folder_, record_, progress_.step, options_.resume, options_.mlperf_log);
+    log_.emplace(folder_, progress_.step, options_.resume);
+    if (progress_.step == 0) log_->settings(record_.config);
   }
   const Split train = config_.split_of(*task_, dataset_, "train");
   const int64_t parts = config_.train.accumulate;

@@ -43,7 +43,6 @@ struct TrainOptions {
   bool stop_before_test = false;
   // Additional output, on request; it does not change the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
-  bool mlperf_log = false;      // mllog.txt
   ProfileOptions profile = {};
 };
 

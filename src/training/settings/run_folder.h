@@ -10,7 +10,6 @@ struct RunFolder {
   std::string config() const { return path + "/config.toml"; }
   std::string record() const { return path + "/record.json"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
-  std::string mlperf_log() const { return path + "/mllog.txt"; }
   // Holds the path of the run's data, for later commands: see data_root.h.
   std::string data_root() const { return path + "/.data_root"; }
   // Modules of a layer that a notebook defined, written by Python before the run begins.
