@@ -17,6 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// [PRESET] like = "MODEL": the settings of that model's preset come first, those of its mixer
+// aside.
+constexpr const char* kLike = "like";
+
 // The name of a task, without that of its data.
 std::string task_name(const std::string& task) { return std::string(tasks::find_task(task).name); }
 
@@ -58,27 +62,53 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
   refuse_unknown_sections(file, presets);
   for (const std::string& preset : presets) {
     const ConfigTable& of_preset = section(file, preset);
-    refuse_unknown_sections(of_preset, task_names);
+    std::vector<std::string> known = task_names;
+    known.push_back(kLike);
+    refuse_unknown_sections(of_preset, known);
     for (const std::string& task : task_names) {
       refuse_unknown_sections(section(of_preset, task));
     }
   }
 }
 
-// [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
+// The model whose settings [PRESET] of a model's file takes over; empty: none.
+std::string frame_of(const ConfigTable& of_preset) {
+  const ConfigValue* like = of_preset.find(kLike);
+  if (!like) return "";
+  const auto* name = std::get_if<std::string>(&like->value);
+  if (!name) {
+    throw Error({.where = like->where, .what = "'like' is not a name", .expected = "a model"});
+  }
+  (void)mixers::find_mixer(*name);
+  return *name;
+}
+
+// [PRESET.*], then [PRESET.TASK.*] of a model's file.
+void merge_preset(ConfigTable& settings, const ConfigTable& file, const std::string& preset,
+                  const std::string& task) {
+  const ConfigTable& of_preset = section(file, preset);
+  if (const std::string other = frame_of(of_preset); !other.empty()) {
+    const ConfigTable file_of_other = parse_toml_file(model_file(other));
+    ConfigTable frame;
+    merge_sections(frame, section(file_of_other, preset));
+    merge_sections(frame, section(section(file_of_other, preset), task));
+    frame.erase("mixer");
+    merge(settings, frame);
+  }
+  merge_sections(settings, of_preset);
+  merge_sections(settings, section(of_preset, task));
+}
+
+// [mixer], then the preset.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
   if (mixers::is_python_class(model)) return;  // its class has its own defaults
   const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_sections(settings, file);
-  const auto merge_preset = [&](const std::string& name) {
-    const ConfigTable& of_preset = section(file, name);
-    merge_sections(settings, of_preset);
-    merge_sections(settings, section(of_preset, task_name(task)));
-  };
-  if (preset == kPretrainingPreset) merge_preset(kFineTuningPreset);
-  merge_preset(preset);
+  if (preset == kPretrainingPreset)
+    merge_preset(settings, file, kFineTuningPreset, task_name(task));
+  merge_preset(settings, file, preset, task_name(task));
 }
 
 // Settings with which a layer sees no later position, if it can be so.
@@ -109,6 +139,15 @@ std::string config_folder() {
   throw Error({.where = "configs",
                .what = "the folder of presets was not found next to the program",
                .advice = "set LRA_CONFIGS to the checkout's configs folder"});
+}
+
+std::vector<std::string> frames_of(const std::string& model) {
+  std::vector<std::string> frames;
+  for (const auto& [key, value] : parse_toml_file(model_file(model))) {
+    const std::string frame = value.as_table() ? frame_of(*value.as_table()) : "";
+    if (!frame.empty()) frames.push_back(frame);
+  }
+  return frames;
 }
 
 bool is_model_preset(const std::string& preset) {

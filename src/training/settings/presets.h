@@ -37,6 +37,9 @@ inline constexpr const char* kPretrainingPreset = "pretraining";
 inline constexpr const char* kModelPresets[] = {"published", kFineTuningPreset, kPretrainingPreset};
 bool is_model_preset(const std::string& preset);
 
+// Models whose settings presets of `model` take over.
+std::vector<std::string> frames_of(const std::string& model);
+
 // The presets of the task, and those that the model has for this task.
 std::vector<std::string> preset_names(const std::string& task, const std::string& model);
 

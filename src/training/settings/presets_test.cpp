@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/config_lines.h"
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "models/classifier.h"
@@ -249,6 +250,23 @@ TEST(Presets, BuildModelsOfTheSizeThatTheDefinitionsGive) {
     }
   });
   EXPECT_GE(counted.size(), 12u) << "a model of the paper lost its formula";
+}
+
+TEST(Presets, LikeAnotherModelHaveItsSettingsButNotItsMixers) {
+  const auto around_mixer = [](const char* task, const char* model) {
+    auto settings = setting_texts(resolve_run(task, model, "small", 0, {}, {}).to_table());
+    std::erase_if(settings, [](const auto& setting) {
+      return setting.first.starts_with("mixer.") || setting.first.starts_with("run.");
+    });
+    return settings;
+  };
+  for (const char* task : {"listops", "text", "image", "pathx"}) {
+    EXPECT_EQ(around_mixer(task, "retnet"), around_mixer(task, "mamba")) << task;
+    auto of_lru = around_mixer(task, "lru");
+    EXPECT_EQ(of_lru["model.norm"], "\"batch\"") << "its own settings come later";
+  }
+  const auto run = resolve_run("text", "min_gru", "small", 0, {}, {});
+  EXPECT_EQ(run.mixer_settings.find("blocks"), nullptr) << "a setting of Mamba's mixer";
 }
 
 // Parameters of every released model at full length, counted on the authors' code.

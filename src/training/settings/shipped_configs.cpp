@@ -20,9 +20,13 @@ std::string edited_config(const std::string& name) {
 
 std::string edited_presets(const std::string& task, const std::string& model) {
   std::string edited = edited_config("tasks/" + std::string(tasks::find_task(task).name) + ".toml");
-  for (const std::string& of : {model, std::string(kBaseModel)}) {
-    if (edited.empty() && !mixers::is_python_class(of))
-      edited = edited_config("models/" + of + ".toml");
+  std::vector<std::string> models = {kBaseModel};
+  if (!mixers::is_python_class(model)) {
+    models.push_back(model);
+    std::ranges::copy(frames_of(model), std::back_inserter(models));
+  }
+  for (const std::string& of : models) {
+    if (edited.empty()) edited = edited_config("models/" + of + ".toml");
   }
   return edited;
 }

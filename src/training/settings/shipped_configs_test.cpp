@@ -34,6 +34,21 @@ TEST(ShippedConfigs, AnEditedFileIsToldWhereverItLies) {
   EXPECT_THAT(edited_presets("text", "local"), HasSubstr("configs/tasks/text.toml is not"));
   EXPECT_THAT(edited_presets("listops", "linformer"), HasSubstr("configs/models/linformer.toml"));
   EXPECT_EQ(edited_presets("listops", "local"), "") << "others are as they were";
+  std::ofstream(scratch.file("configs/models/mamba.toml"), std::ios::app) << "\n";
+  EXPECT_THAT(edited_presets("listops", "retnet"), HasSubstr("configs/models/mamba.toml"))
+      << "whose preset is like it";
+  ::unsetenv("LRA_CONFIGS");
+}
+
+TEST(ShippedConfigs, APresetLikeNoModelIsRefused) {
+  const ScratchFolder scratch;
+  fs::copy(config_folder(), scratch.file("configs"), fs::copy_options::recursive);
+  ::setenv("LRA_CONFIGS", scratch.file("configs").c_str(), 1);
+  for (const char* like : {"3", "\"mambo\"", "[\"mamba\"]"}) {
+    std::ofstream(scratch.file("configs/models/retnet.toml"))
+        << "[mixer]\n[small]\nlike = " << like;
+    EXPECT_THROW((void)resolve_run("text", "retnet", "small", 0, {}, {}), Error) << like;
+  }
   ::unsetenv("LRA_CONFIGS");
 }
 
