@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/processor.h"
+#include "kernels/attention/attention.h"
 
 namespace lra::kernels {
 namespace {
@@ -73,6 +74,16 @@ bool is_best(Isa isa) {
   return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa);
 }
 
+bool has_emulated_tiles() {
+  using Forward = void(const AttentionProblem&, const AttentionForward<Bf16>&);
+#if defined(__aarch64__)
+  Forward* const linked = neon::emulated::attention_forward;
+#else
+  Forward* const linked = avx2::emulated::attention_forward;
+#endif
+  return linked != nullptr && (has_avx2() || has_neon());
+}
+
 }  // namespace
 
 const char* isa_name(Isa isa) {
@@ -108,7 +119,7 @@ bool isa_available(Isa isa) {
     case Isa::kAmx:
       return has_amx();
     case Isa::kAmxEmulated:
-      return has_avx2() || has_neon();
+      return has_emulated_tiles();
     case Isa::kRef:
       break;
   }

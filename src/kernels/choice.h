@@ -14,7 +14,8 @@
 namespace lra::kernels {
 
 // kNeon: aarch64; kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs; kAmx: the
-// same with tiles; kAmxEmulated: tiles in vector code (simd/tiles.h), slow, only if it is forced.
+// same with tiles; kAmxEmulated: tiles in vector code (simd/tiles.h), slow, only if it is forced
+// and in programs that link the emulated kernels, as tests do.
 enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 
 // Every architecture has these six:
@@ -22,9 +23,12 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 //   LRA_DECLARE_SIMD      declares functions defined by vector code, once for each of them
 //   LRA_RETURN_CALL       returns the call, or the function, that follows `isa`, taken from the
 //                         namespace of that instruction set; for kRef from ref
-//   LRA_DECLARE_TILES     declares functions defined on tiles, real and emulated
+//   LRA_DECLARE_TILES     declares a function defined on tiles, real and emulated; the emulated one
+//                         may be missing
 //   LRA_RETURN_TILES_CALL LRA_RETURN_CALL for functions that tiles define, too; `isa` is a variable
 //   LRA_RETURN_PAIRS_CALL the same for those that products of bfloat16 pairs define as well
+#define LRA_DECLARE_EMULATED(...) \
+  LRA_DECLARE_SIMD(namespace emulated { __VA_ARGS__ __attribute__((weak)); })
 #if defined(__aarch64__)
 #define LRA_VECTOR_ISAS Isa::kNeon
 #define LRA_DECLARE_SIMD(...) \
@@ -34,7 +38,7 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 #define LRA_RETURN_CALL(isa, ...)                    \
   if ((isa) == Isa::kNeon) return neon::__VA_ARGS__; \
   return ref::__VA_ARGS__
-#define LRA_DECLARE_TILES(...) LRA_DECLARE_SIMD(namespace emulated{__VA_ARGS__})
+#define LRA_DECLARE_TILES(...) LRA_DECLARE_EMULATED(__VA_ARGS__)
 #define LRA_RETURN_TILES_CALL(isa, ...)                               \
   if ((isa) == Isa::kAmxEmulated) return neon::emulated::__VA_ARGS__; \
   LRA_RETURN_CALL(isa, __VA_ARGS__)
@@ -62,10 +66,10 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
       break;                      \
   }                               \
   return ref::__VA_ARGS__
-#define LRA_DECLARE_TILES(...)                      \
-  LRA_DECLARE_SIMD(namespace emulated{__VA_ARGS__}) \
-  namespace amx {                                   \
-  __VA_ARGS__                                       \
+#define LRA_DECLARE_TILES(...)      \
+  LRA_DECLARE_EMULATED(__VA_ARGS__) \
+  namespace amx {                   \
+  __VA_ARGS__;                      \
   }
 #define LRA_RETURN_TILES_CALL(isa, ...)                                \
   if ((isa) == Isa::kAmx) return amx::__VA_ARGS__;                     \

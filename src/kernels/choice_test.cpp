@@ -43,6 +43,8 @@ TEST_F(Choice, ObeysTheEnvironment) {
 }
 
 TEST_F(Choice, EmulatesTilesOnlyWhenForced) {
+  ASSERT_EQ(isa_available(Isa::kAmxEmulated),
+            isa_available(Isa::kAvx2) || isa_available(Isa::kNeon));
   if (!isa_available(Isa::kAmxEmulated)) GTEST_SKIP() << "this processor has no vectors";
   setenv("LRA_KERNELS", "amx_emulated", 1);
   EXPECT_EQ(choose(Op::kOuterProductsBf16), Isa::kAmxEmulated);

@@ -173,8 +173,8 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<B
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args);
 }  // namespace avx512_bf16
 LRA_DECLARE_TILES(void attention_forward(const AttentionProblem& problem,
-                                         const AttentionForward<Bf16>& args);
-                  void attention_backward(const AttentionProblem& problem,
-                                          const AttentionBackward<Bf16>& args);)
+                                         const AttentionForward<Bf16>& args))
+LRA_DECLARE_TILES(void attention_backward(const AttentionProblem& problem,
+                                          const AttentionBackward<Bf16>& args))
 
 }  // namespace lra::kernels

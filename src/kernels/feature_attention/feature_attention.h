@@ -87,6 +87,6 @@ template <typename T>
 FeatureParts<T> feature_parts();
 }
 LRA_DECLARE_SIMD(template <typename T> FeatureParts<T> feature_parts();)
-LRA_DECLARE_TILES(template <typename T> FeatureParts<T> feature_parts();)  // of Bf16
+LRA_DECLARE_TILES(template <typename T> FeatureParts<T> feature_parts())  // of Bf16
 
 }  // namespace lra::kernels

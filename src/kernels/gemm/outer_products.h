@@ -48,7 +48,6 @@ void sum_outer_products(int64_t rows, const MatrixColumns<Bf16>& a, const Matrix
                         float* c, int64_t c_stride);
 }
 LRA_DECLARE_TILES(void sum_outer_products(int64_t rows, const MatrixColumns<Bf16>& a,
-                                          const MatrixColumns<Bf16>& b, float* c,
-                                          int64_t c_stride);)
+                                          const MatrixColumns<Bf16>& b, float* c, int64_t c_stride))
 
 }  // namespace lra::kernels
