@@ -202,20 +202,12 @@ def _optim(model: str, group: str) -> dict[str, Any]:
     return {**optim, "lr": spec["learning_rate"]} if spec["learning_rate"] else optim
 
 
-def _class_name(model: str) -> str:
-    """ "sparse_transformer" -> "SparseTransformer"; some have a special spelling."""
-    own = {
-        "bigbird": "BigBird",
-        "s4d": "S4D",
-        "lru": "LRU",
-        "chordmixer": "ChordMixer",
-        "gated_deltanet": "GatedDeltaNet",
-        "min_gru": "MinGRU",
-        "retnet": "RetNet",
-        "gla": "GLA",
-        "rg_lru": "RGLRU",
-    }
-    return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
+def _class_name(row: dict[str, Any]) -> str:
+    """ "sparse_transformer" -> "SparseTransformer"; with the capitals of a title of the same letters, such as "RG-LRU"."""
+    title = "".join(filter(str.isalnum, row["title"]))
+    if title.lower() == row["name"].replace("_", ""):
+        return title[0].upper() + title[1:]
+    return "".join(part.capitalize() for part in row["name"].split("_"))
 
 
 def _docstring(row: dict[str, Any]) -> str:
@@ -245,7 +237,7 @@ _classes: dict[str, type[Mixer]] = {}
 def _make_classes() -> dict[str, type[Mixer]]:
     if not _classes:
         for row in _table():
-            name = _class_name(row["name"])
+            name = _class_name(row)
             members = {"model": row["name"], "__doc__": _docstring(row), "__module__": __name__,
                        "__signature__": _signature(row)}
             _classes[name] = type(name, (Mixer,), members)
