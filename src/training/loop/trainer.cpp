@@ -280,8 +280,8 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
       .tokens_per_s = per_s(progress_.tokens - logged_tokens_),
       .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
   if (log_)
-    log_->step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
-               speed, gradient_norm);
+    log_->train(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
+                speed, gradient_norm);
   // A narrow terminal shows the first of these.
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
