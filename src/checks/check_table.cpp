@@ -434,7 +434,7 @@ std::vector<CheckFinding> run(const Dataset& dataset, DataFacts facts) {
   std::vector<CheckFinding> findings;
   if (!dataset.has("train")) return findings;
   std::vector<SplitStats> splits;
-  for (const char* name : {"train", "val", "test"}) {
+  for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     splits.push_back(split_stats(dataset, name, facts.stats));
   }

@@ -9,8 +9,6 @@
 namespace lra::checks {
 namespace {
 
-constexpr const char* kSplits[] = {"train", "val", "test"};
-
 std::string example_name(const std::string& split, int64_t index) {
   return split + " example " + std::to_string(index);
 }
@@ -61,7 +59,7 @@ Fact length_fact(const std::string& name, const Split& split, int64_t num_towers
 void add_size_facts(const Dataset& dataset, const ExpectedData& data, std::vector<Fact>& facts) {
   const auto &expected = data.sizes, &published = data.published;
   const bool is_imported = dataset.manifest().source != "generated";
-  for (const char* name : kSplits) {
+  for (const char* name : kSplitNames) {
     const auto wanted = expected.find(name);
     if (!dataset.has(name) && wanted == expected.end()) continue;
     const int64_t size = dataset.has(name) ? dataset.split(name).size() : 0;
@@ -87,7 +85,7 @@ void add_label_facts(const Dataset& dataset, const ExpectedData& expected,
                      std::vector<Fact>& facts) {
   const int64_t num_classes = expected.num_classes;
   const std::vector<std::string>& names = expected.label_names;
-  for (const char* name : kSplits) {
+  for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
     Fact fact{.name = std::string("labels of ") + name, .value = "", .ok = true, .detail = ""};
@@ -119,7 +117,7 @@ void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fac
   };
   Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
   int64_t number = 0, num_across = 0;
-  for (const char* name : kSplits) {
+  for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     begins.emplace_back(name, number);
     Fact within{
@@ -150,7 +148,7 @@ std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& exp
   std::vector<Fact> facts;
   add_size_facts(dataset, expected, facts);
   add_label_facts(dataset, expected, facts);
-  for (const char* name : kSplits) {
+  for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     facts.push_back(
         length_fact(name, dataset.split(name), dataset.manifest().num_towers, expected));

@@ -30,7 +30,7 @@ inline Dataset write_examples(const TestFolder& root, const TestSplits& splits, 
   manifest.token_offset = are_values || input == InputKind::kPixels ? 0 : 1;
   const std::string folder = root.path("data" + std::to_string(count++));
   DatasetWriter writer(folder, manifest, 0);
-  for (const char* name : {"train", "val", "test"}) {
+  for (const char* name : kSplitNames) {
     if (!splits.contains(name)) continue;
     writer.begin_split(name);
     for (const TestExample& example : splits.at(name)) {

@@ -65,7 +65,7 @@ void add_data_options(CLI::App& command, AnalyzeArguments& a) {
 
 void add_split(CLI::App& command, AnalyzeArguments& a) {
   command.add_option("--split", a.split, "train, val or test (default " + a.split + ")")
-      ->check(CLI::IsMember({"train", "val", "test"}));
+      ->check(one_split());
 }
 
 void add_examples(CLI::App& command, AnalyzeArguments& a) {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "data/manifest.h"
+
 namespace lra::cli {
 
 CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
@@ -76,6 +78,10 @@ CLI::Validator range_up_to(int64_t most) {
 }  // namespace
 
 CLI::Validator seed_range() { return range_up_to<int64_t>(INT64_MAX); }
+
+CLI::IsMember one_split() {
+  return CLI::IsMember(std::vector<std::string>(kSplitNames.begin(), kSplitNames.end()));
+}
 
 CLI::Validator seconds_range() { return range_up_to<double>(3600); }
 

@@ -48,6 +48,8 @@ CLI::Range count_range();        // 1 to 10^9
 CLI::Validator seed_range();     // 0 to the largest a run's config can hold
 CLI::Validator seconds_range();  // 0 to 3600, fractions too
 
+CLI::IsMember one_split();  // train, val or test
+
 // The name of a model in a path: that of a Python class has a dot for its colon.
 std::string file_name_of(std::string model);
 

@@ -32,8 +32,7 @@ void add_eval(CLI::App& app, Program& program) {
                     return eval(program, *a);
                   });
   command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
-  command->add_option("--split", a->split, "train, val or test (default test)")
-      ->check(CLI::IsMember({"train", "val", "test"}));
+  command->add_option("--split", a->split, "train, val or test (default test)")->check(one_split());
   add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option(

@@ -418,7 +418,7 @@ void add_data(CLI::App& app, Program& program) {
   auto* show_command = add_verb(*data, program, a, "show", "print an example", show);
   show_command->add_option("folder", a->folder, "a prepared folder")->required();
   show_command->add_option("--split", a->split, "train, val or test (default train)")
-      ->check(CLI::IsMember({"train", "val", "test"}));
+      ->check(one_split());
   show_command->add_option("--index", a->index, "which example (default 0)");
   show_command->add_option("--png", a->png, "also write a sheet of images, starting with that one");
   show_command->add_option("--count", a->count, "images on the sheet (default 64)")

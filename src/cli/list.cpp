@@ -19,7 +19,7 @@ namespace {
 // {"train": 25000, "test": 25000}: the sizes of the splits that settings state.
 Json sizes_of(const ConfigTable& settings) {
   Json sizes = Json::object();
-  for (const char* split : {"train", "val", "test"}) {
+  for (const char* split : kSplitNames) {
     const ConfigValue* size = settings.find(std::string("num_") + split);
     if (size) sizes[split] = std::get<int64_t>(size->value);
   }

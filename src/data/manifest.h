@@ -1,6 +1,7 @@
 // manifest.json of a prepared dataset: what its files are and where they come from.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,6 +17,7 @@ namespace lra {
 inline constexpr int kManifestSchema = 4;
 inline constexpr int64_t kMaxTokenWords = 4096;  // channels of a position
 inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr std::array<const char*, 3> kSplitNames = {"train", "val", "test"};
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
 
 struct ShardInfo {

@@ -85,7 +85,7 @@ std::vector<MarkedShard> read_marks(const std::string& folder, const std::string
 }
 
 bool has_marks(const std::string& folder, const std::string& key) {
-  for (const char* split : {"train", "val", "test"}) {
+  for (const char* split : kSplitNames) {
     if (read_mark(folder, shard_file_name(split, 0), key)) return true;
   }
   return false;

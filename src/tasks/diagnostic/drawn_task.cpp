@@ -17,8 +17,6 @@ namespace {
 
 constexpr int64_t kBlock = 4096;  // examples drawn at the same time
 
-constexpr std::array kSplits = {"train", "val", "test"};
-
 using Counts = std::map<int32_t, int64_t>;  // by label
 
 // The smallest one of a tie.
@@ -72,14 +70,14 @@ void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
   manifest.settings = settings_;
   manifest.settings["seed"] = std::to_string(options.seed);
   for (size_t i = 0; i < all.size(); ++i) {
-    manifest.settings["num_" + std::string(kSplits[i])] = std::to_string(all[i]);
+    manifest.settings["num_" + std::string(kSplitNames[i])] = std::to_string(all[i]);
   }
   manifest.source_hash = hash_of_settings(manifest.settings);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (shape_.length * token_bytes() + 16));
   FirstSeen seen;
   for (int split = 0; split < 3; ++split) {
-    writer.begin_split(kSplits[static_cast<size_t>(split)]);
+    writer.begin_split(kSplitNames[static_cast<size_t>(split)]);
     draw_distinct(
         all[static_cast<size_t>(split)], kBlock, seen,
         [&](int64_t index, uint32_t redraw) {
@@ -161,7 +159,7 @@ checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& na
 std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
   std::vector<checks::Fact> facts = checks::standard_facts(
       dataset, {.sizes = {}, .num_classes = shape_.num_classes, .forbids_duplicates = true});
-  for (const char* name : kSplits) {
+  for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(label_fact(dataset, name));
   }
   return facts;

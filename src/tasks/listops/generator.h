@@ -50,6 +50,4 @@ std::vector<std::string> generate_listops(const ListOpsSettings& settings, uint6
                                           const std::array<int64_t, 3>& sizes,
                                           const ListOpsSink& sink, Progress& progress);
 
-inline constexpr std::array<const char*, 3> kSplitNames = {"train", "val", "test"};
-
 }  // namespace lra::tasks

@@ -11,8 +11,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr std::array<const char*, 3> kSplitNames = {"train", "val", "test"};
-
 // The three files that were named one by one, in the order of the splits; an empty path for a split
 // that none of the names fits.
 std::array<std::string, 3> named_files(const std::vector<std::string>& sources) {

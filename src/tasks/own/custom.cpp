@@ -201,7 +201,7 @@ void CustomTask::export_official(const Dataset& dataset, const std::string& out)
   const std::vector<std::string> names = label_names(dataset);
   const std::string key = config_.input;
   write_new_folder(out, [&](const std::string& partial) {
-    for (const char* name : {"train", "val", "test"}) {
+    for (const char* name : kSplitNames) {
       const Split split = dataset.split(name);
       NewFile file(partial + "/" + name + ".jsonl");
       for (int64_t i = 0; i < split.size(); ++i) {

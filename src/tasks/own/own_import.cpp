@@ -25,10 +25,11 @@
 namespace lra::tasks {
 namespace {
 
-constexpr std::array<const char*, 4> kSplitNames = {"", "train", "val", "test"};
 constexpr const char* kTaskName = "custom";
 
-const char* name_of(FrameSplit split) { return kSplitNames.at(static_cast<size_t>(split)); }
+const char* name_of(FrameSplit split) {
+  return split == FrameSplit::kNone ? "" : kSplitNames.at(static_cast<size_t>(split) - 1);
+}
 
 // Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
 std::string fact_of(const Json& content) {

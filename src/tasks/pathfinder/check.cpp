@@ -31,7 +31,7 @@ std::optional<uint64_t> number_setting(const Manifest& manifest, const std::stri
 std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images) {
   std::array<int64_t, 3> expected = tenths(num_images);
   for (size_t i = 0; i < 3; ++i) {
-    const std::string split = kPathfinderSplits[i];
+    const std::string split = kSplitNames[i];
     if (const auto own = number_setting(manifest, "num_" + split)) {
       expected[i] = static_cast<int64_t>(*own);
     }
@@ -72,12 +72,12 @@ checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSetting
   fact.ok = true;
   const PathfinderGenerator generator(settings, *seed);
   std::array<int64_t, 3> counts{};
-  for (size_t i = 0; i < 3; ++i) counts[i] = dataset.split(kPathfinderSplits[i]).size();
+  for (size_t i = 0; i < 3; ++i) counts[i] = dataset.split(kSplitNames[i]).size();
   const Membership members =
       draw_membership(counts, pathfinder_split_seed(dataset.manifest()).value_or(0));
   int64_t num_drawn = 0;
   for (size_t k = 0; k < 3; ++k) {
-    const Split split = dataset.split(kPathfinderSplits[k]);
+    const Split split = dataset.split(kSplitNames[k]);
     const int64_t apart = std::max<int64_t>(1, (split.size() + kMaxRedrawn - 1) / kMaxRedrawn);
     for (int64_t i = 0; i < split.size(); i += apart, ++num_drawn) {
       const PathfinderImage image = generator.draw(members[k][static_cast<size_t>(i)]);
@@ -85,7 +85,7 @@ checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSetting
       if (image.label == split.label(i) && std::ranges::equal(image.pixels, stored)) continue;
       if (!fact.ok) continue;
       fact.ok = false;
-      fact.detail = std::string(kPathfinderSplits[k]) + " example " + std::to_string(i) +
+      fact.detail = std::string(kSplitNames[k]) + " example " + std::to_string(i) +
                     " is not the image of its number";
     }
   }

@@ -62,7 +62,7 @@ void write_folder(const Dataset& dataset, const std::vector<PathfinderRecord>& r
   for (const std::string& folder : folders) make_folder(folder);
   std::string splits_text;
   size_t first = 0;
-  for (const char* name : kPathfinderSplits) {
+  for (const char* name : kSplitNames) {
     const Split split = dataset.split(name);
     parallel_for_each(split.size(), [&](int64_t i) {
       throw_if_stopped();
@@ -85,7 +85,7 @@ std::vector<PathfinderRecord> pathfinder_records(const Dataset& dataset) {
       parse_pathfinder_metadata(std::as_bytes(std::span(content)), name);
   size_t next = 0;
   bool agrees = true;
-  for (const char* split_name : kPathfinderSplits) {
+  for (const char* split_name : kSplitNames) {
     const Split split = dataset.split(split_name);
     for (int64_t i = 0; i < split.size(); ++i, ++next) {
       agrees = agrees && next < records.size() && records[next].label == split.label(i);

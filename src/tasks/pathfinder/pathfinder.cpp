@@ -185,7 +185,7 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   Manifest manifest = new_manifest("generated");
   manifest.settings["seed"] = std::to_string(options.seed);
   for (size_t i = 0; i < 3; ++i) {
-    manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(counts[i]);
+    manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(counts[i]);
   }
   manifest.source_hash = hash_of_settings(manifest.settings, manifest.task + "\n");
   // First, so that a disk without room is found before hundreds of millions of places are drawn.

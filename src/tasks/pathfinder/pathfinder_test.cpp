@@ -253,7 +253,7 @@ TEST_F(Pathfinder, AWrongLabelIsFoundInGeneratedData) {
     const std::string out = with_metadata ? "both" : "one";
     DatasetWriter writer(root_.path(out), without_files(made.manifest()), 0);
     std::string changed = lines;
-    for (const char* name : kPathfinderSplits) {
+    for (const char* name : kSplitNames) {
       writer.begin_split(name);
       const Split split = made.split(name);
       for (int64_t i = 0; i < split.size(); ++i) {

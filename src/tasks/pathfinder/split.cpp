@@ -54,15 +54,15 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
   read_lines(reader_of(text), path, [&](std::string_view line, int64_t number, uint64_t) {
     const size_t blank = std::min(line.find(' '), line.size());
     const auto image = index.find(line.substr(0, blank));
-    const auto split = std::find(kPathfinderSplits.begin(), kPathfinderSplits.end(),
+    const auto split = std::find(kSplitNames.begin(), kSplitNames.end(),
                                  line.substr(std::min(blank + 1, line.size())));
-    if (image == index.end() || split == kPathfinderSplits.end()) {
+    if (image == index.end() || split == kSplitNames.end()) {
       throw Error({.where = path + ":" + std::to_string(number),
                    .what = "does not assign an image of the metadata to a split exactly once",
                    .expected = "as 'imgs/0/sample_0.png train'",
                    .advice = "without this file the split is drawn at random"});
     }
-    members[static_cast<size_t>(split - kPathfinderSplits.begin())].push_back(image->second);
+    members[static_cast<size_t>(split - kSplitNames.begin())].push_back(image->second);
     index.erase(image);
   });
   if (!index.empty()) {
@@ -75,7 +75,7 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
     std::sort(members[split].begin(), members[split].end());
     if (!members[split].empty()) continue;
     throw Error({.where = path,
-                 .what = std::string("assigns no image to ") + kPathfinderSplits[split],
+                 .what = std::string("assigns no image to ") + kSplitNames[split],
                  .expected = "images of train, val and test",
                  .advice = "without this file the split is drawn at random"});
   }
@@ -93,7 +93,7 @@ Membership membership_of_source(const std::string& folder,
   for (size_t i = 0; i < 3; ++i) sizes[i] = static_cast<int64_t>(members[i].size());
   if (sizes != usual) {
     for (size_t i = 0; i < 3; ++i) {
-      manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(sizes[i]);
+      manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(sizes[i]);
     }
   }
   if (members == draw_membership(sizes, split_seed)) return members;

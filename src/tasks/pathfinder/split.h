@@ -11,7 +11,6 @@
 
 namespace lra::tasks {
 
-inline constexpr std::array<const char*, 3> kPathfinderSplits = {"train", "val", "test"};
 // Name of the file next to imgs and metadata in an export.
 inline constexpr const char* kSplitsFile = "splits.txt";
 

@@ -123,7 +123,7 @@ std::string write_splits(const Membership& members,
                          const std::function<NewExample(int64_t)>& produce, DatasetWriter& writer,
                          Progress& progress) {
   SplitsWriter splits(writer, progress);
-  for (size_t i = 0; i < 3; ++i) splits.write(kPathfinderSplits[i], members[i], produce);
+  for (size_t i = 0; i < 3; ++i) splits.write(kSplitNames[i], members[i], produce);
   return splits.finish();
 }
 

@@ -10,8 +10,6 @@
 
 namespace lra::tasks {
 
-inline constexpr std::array<const char*, 3> kPairSplits = {"train", "val", "test"};
-
 // Checks that a file of ids next to the file `pairs` agrees with `ids`, the lines label TAB id1 TAB
 // id2 of these pairs. Throws an lra::Error that names the first different line; passes if there is
 // no file `ids_name`.

@@ -197,8 +197,8 @@ ImportedData RetrievalTask::import(const std::vector<std::string>& sources, cons
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
   DatasetWriter writer(out, std::move(manifest), expected_bytes(files, texts.get(), out));
   Hasher hasher;
-  for (size_t split = 0; split < kPairSplits.size(); ++split) {
-    writer.begin_split(kPairSplits[split]);
+  for (size_t split = 0; split < kSplitNames.size(); ++split) {
+    writer.begin_split(kSplitNames[split]);
     const std::string ids = import_split(files.paths[split], texts.get(), writer, hasher, progress);
     if (!texts) refuse_other_ids(files.paths[split], ids_file(split), ids);
     writer.add_side_file(ids_file(split), ids);
@@ -253,7 +253,7 @@ void export_split(const Split& split, const std::string& ids, const std::string&
 
 void RetrievalTask::export_official(const Dataset& dataset, const std::string& out) const {
   make_folder(out);
-  for (size_t split = 0; split < kPairSplits.size(); ++split) {
+  for (size_t split = 0; split < kSplitNames.size(); ++split) {
     const std::string path = out + "/" + pairs_file(split);
     if (!is_there(path)) continue;
     throw Error({.where = path,
@@ -262,9 +262,9 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   }
   // None appears before all are written.
   std::vector<std::unique_ptr<AtomicFile>> files;
-  for (size_t split = 0; split < kPairSplits.size(); ++split) {
+  for (size_t split = 0; split < kSplitNames.size(); ++split) {
     files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
-    export_split(dataset.split(kPairSplits[split]), dataset.read_side_file(ids_file(split)),
+    export_split(dataset.split(kSplitNames[split]), dataset.read_side_file(ids_file(split)),
                  dataset.folder() + "/" + ids_file(split), *files.back());
   }
   for (const auto& file : files) file->commit();
@@ -301,7 +301,7 @@ std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
                                        .num_classes = kRetrievalClasses,
                                        .longest = static_cast<int64_t>(kMaxPairTextBytes),
                                        .bin = 1000});
-  for (const char* name : kPairSplits) {
+  for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
   }
   return facts;

@@ -23,7 +23,7 @@ namespace lra::training {
 namespace {
 
 void refuse_empty_splits(const tasks::Task& task, const Dataset& dataset) {
-  for (const char* name : {"train", "val", "test"}) {
+  for (const char* name : kSplitNames) {
     if (task.split(dataset, name).size() > 0) continue;
     throw Error({.where = dataset.folder(),
                  .what = "split '" + std::string(name) + "' has no examples",
