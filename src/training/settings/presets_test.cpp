@@ -261,7 +261,7 @@ TEST(Presets, LikeAnotherModelHaveItsSettingsButNotItsMixers) {
     return settings;
   };
   for (const char* task : {"listops", "text", "image", "pathx"}) {
-    EXPECT_EQ(around_mixer(task, "retnet"), around_mixer(task, "mamba")) << task;
+    EXPECT_EQ(around_mixer(task, "mamba2"), around_mixer(task, "mamba")) << task;
     auto of_lru = around_mixer(task, "lru");
     EXPECT_EQ(of_lru["model.norm"], "\"batch\"") << "its own settings come later";
   }
