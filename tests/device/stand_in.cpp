@@ -1,14 +1,12 @@
 #include "stand_in.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/alloc_cpu.h>
-#include <torch/library.h>
 
 #include <atomic>
 #include <cstring>
 #include <string_view>
+
+#include "private_backend.h"
 
 namespace lra {
 namespace {
@@ -16,7 +14,6 @@ namespace {
 using at::Tensor;
 using Stack = torch::jit::Stack;
 
-const at::Device kStandIn(at::kPrivateUse1, 0);
 std::atomic<int64_t> num_calls = 0;
 
 // Added to an address of the host: processors refuse addresses of which bit 62 alone is set.
@@ -38,32 +35,21 @@ struct Block {
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   c10::free_cpu(block->host);
-  c10::reportMemoryUsageToProfiler(block->host, -block->bytes, 0, 0, kStandIn);
+  c10::reportMemoryUsageToProfiler(block->host, -block->bytes, 0, 0, kPrivateDevice);
   delete block;
 }
 
 struct StandInAllocator : c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     auto* block = new Block{c10::alloc_cpu(bytes), static_cast<int64_t>(bytes)};
-    c10::reportMemoryUsageToProfiler(block->host, block->bytes, 0, 0, kStandIn);
-    return {moved(block->host, kApart), block, free_block, kStandIn};
+    c10::reportMemoryUsageToProfiler(block->host, block->bytes, 0, 0, kPrivateDevice);
+    return {moved(block->host, kApart), block, free_block, kPrivateDevice};
   }
   void copy_data(void* to, const void* from, size_t bytes) const override {
     default_copy_data(moved(to, -kApart), moved(const_cast<void*>(from), -kApart), bytes);
   }
 };
 StandInAllocator allocator;
-
-Tensor tensor_over(c10::Storage storage, const Tensor& like, c10::DispatchKey key) {
-  Tensor t = Tensor::wrap_tensor_impl(c10::make_intrusive<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(key), like.dtype()));
-  t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(),
-                                                 like.storage_offset());
-  // The library conjugates or negates some tensors only when they are read.
-  t._set_conj(like.is_conj());
-  t._set_neg(like.is_neg());
-  return t;
-}
 
 // ---- the same bytes as a tensor of the CPU, and back
 
@@ -75,7 +61,7 @@ Tensor host_view(const Tensor& t) {
   c10::DataPtr data(moved(kept->mutable_data(), -kApart), kept, release, at::kCPU);
   c10::Storage storage(c10::Storage::use_byte_size_t(), kept->nbytes(), std::move(data),
                        c10::GetAllocator(at::kCPU), /*resizable=*/true);
-  return tensor_over(std::move(storage), t, c10::DispatchKey::CPU);
+  return tensor_over_storage(std::move(storage), t, c10::DispatchKey::CPU);
 }
 
 // A result of a kernel: a view of an argument, or new.
@@ -84,22 +70,18 @@ Tensor device_result(const Tensor& t) {
   const c10::DataPtr& data = t.storage().data_ptr();
   constexpr auto key = c10::DispatchKey::PrivateUse1;
   if (data.get_deleter() == release) {
-    return tensor_over(*static_cast<c10::Storage*>(data.get_context()), t, key);
+    return tensor_over_storage(*static_cast<c10::Storage*>(data.get_context()), t, key);
   }
   c10::Storage storage(c10::Storage::use_byte_size_t(), t.storage().nbytes(), &allocator, false);
   if (t.storage().nbytes() > 0) {
     std::memcpy(moved(storage.mutable_data(), -kApart), t.storage().data(), t.storage().nbytes());
   }
-  return tensor_over(std::move(storage), t, key);
+  return tensor_over_storage(std::move(storage), t, key);
 }
 
-// A kernel may resize what it writes into: then that has other memory now.
 void take_new_size(const Tensor& argument, const Tensor& host) {
   if (argument.is_cpu() || argument.sizes() == host.sizes()) return;
-  const Tensor now = device_result(host);
-  auto* impl = argument.unsafeGetTensorImpl();
-  impl->set_storage_keep_dtype(now.storage());
-  impl->set_sizes_and_strides(now.sizes(), now.strides(), now.storage_offset());
+  take_storage(argument, device_result(host));
 }
 
 c10::IValue host_argument(const c10::IValue& value) {
@@ -143,8 +125,8 @@ void check_tensor(const c10::FunctionSchema& schema, const std::string& argument
     return;
   }
   const bool is_number = t.is_cpu() && t.dim() == 0;
-  TORCH_CHECK(t.device() == kStandIn || is_number, schema.name(), ": ", argument, " is on ",
-              t.device(), ", others are on ", kStandIn);
+  TORCH_CHECK(t.device() == kPrivateDevice || is_number, schema.name(), ": ", argument, " is on ",
+              t.device(), ", others are on ", kPrivateDevice);
 }
 
 void check_arguments(const c10::FunctionSchema& schema, at::ArrayRef<c10::IValue> given) {
@@ -163,17 +145,6 @@ void check_arguments(const c10::FunctionSchema& schema, at::ArrayRef<c10::IValue
 }
 
 // ---- operators
-
-// The argument that result `index` is, when the operator writes into it; else nothing.
-std::optional<size_t> written_argument(const c10::FunctionSchema& schema, size_t index) {
-  const auto* result = schema.returns()[index].alias_info();
-  if (!result || !result->isWrite()) return std::nullopt;
-  for (size_t i = 0; i < schema.arguments().size(); ++i) {
-    const auto* argument = schema.arguments()[i].alias_info();
-    if (argument && argument->beforeSets() == result->beforeSets()) return i;
-  }
-  return std::nullopt;
-}
 
 void call_on_host(const c10::OperatorHandle& op, Stack* stack) {
   ++num_calls;
@@ -224,26 +195,6 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                                          at::TensorOptions(dtype.value_or(at::kFloat))));
 }
 
-struct Hooks : at::PrivateUse1HooksInterface {
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
-};
-
-struct Guard : c10::impl::NoOpDeviceGuardImpl<at::kPrivateUse1> {
-  at::Device exchangeDevice(at::Device) const override { return kStandIn; }
-  at::Device getDevice() const override { return kStandIn; }
-  c10::Stream getStream(at::Device) const noexcept override {
-    return c10::Stream(c10::Stream::DEFAULT, kStandIn);
-  }
-  c10::Stream exchangeStream(c10::Stream) const noexcept override {
-    return c10::Stream(c10::Stream::DEFAULT, kStandIn);
-  }
-  void synchronizeDevice(c10::DeviceIndex) const override {}
-};
-C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
-
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&run>());
 }
@@ -271,10 +222,8 @@ void run_our_operators_on_the_host() {
 
 at::Device registered() {
   if (LRA_STAND_IN_APART) run_our_operators_on_the_host();
-  c10::register_privateuse1_backend("standin");
-  c10::SetAllocator(at::kPrivateUse1, &allocator);
-  at::RegisterPrivateUse1HooksInterface(new Hooks());
-  return kStandIn;
+  register_private_backend("standin", &allocator);
+  return kPrivateDevice;
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 // some threads of a block do not reach, or another than the others', ends the program.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <utility>
 
 #define __global__
@@ -49,6 +51,11 @@ extern Place place;
 extern dim3 block_size, grid_size;
 extern unsigned char* shared_memory;
 extern int most_shared_bytes;  // of a block, as of the Hopper GPUs unless a test says else
+
+// If it is set, launches are reported to it, with their arguments, and compute nothing.
+using Arguments = std::span<const std::span<const std::byte>>;
+extern void (*observe)(void* kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                       Arguments arguments);
 
 // Runs `thread` once for every thread of the grid. Shared memory is filled with NaN before each
 // block.
@@ -92,6 +99,12 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, int, int) {
 template <typename... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                              size_t shared_bytes, cudaStream_t) {
+  if (lra::simulated::observe != nullptr) {
+    const std::array<std::span<const std::byte>, sizeof...(P)> bytes = {
+        std::span(static_cast<const std::byte*>(*arguments++), sizeof(P))...};
+    lra::simulated::observe(reinterpret_cast<void*>(kernel), grid, block, shared_bytes, bytes);
+    return cudaSuccess;
+  }
   lra::simulated::run(grid, block, shared_bytes, [&] {
     lra::simulated::call(kernel, arguments, std::make_index_sequence<sizeof...(P)>());
   });
