@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 8020,
     "data checks tasks": 15640,
-    "kernels ops": 24580,
+    "kernels ops": 25500,
     "layers mixers models": 6720,
     "training": 7405,
     "analysis python": 2395,

@@ -18,10 +18,8 @@
 // Differences from the authors' code (facebookresearch/mega): docs/deviations.md.
 #include "mixers/specs/mega.h"
 #include "layers/feed_forward.h"
-#include "mixers/row_chunks.h"
 #include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
-#include "ops/attention/dense_attention.h"
 #include "ops/gate.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
@@ -33,9 +31,8 @@ namespace {
 
 using at::Tensor;
 
-constexpr double kMegaDeviation = 0.02;             // of weights at first
-constexpr uint32_t kAverageDropout = 0xE3A;         // keeps its key apart from others of the layer
-constexpr int64_t kMegaWeights = int64_t{1} << 21;  // attention weights in memory at a time
+constexpr double kMegaDeviation = 0.02;      // of weights at first
+constexpr uint32_t kAverageDropout = 0xE3A;  // keeps its key apart from others of the layer
 
 // In float64: the library's own gives different bits at different numbers of threads.
 Tensor wide_sigmoid(const Tensor& x) { return 1 / (1 + (-x.to(at::kDouble)).exp()); }
@@ -146,8 +143,7 @@ class Mega : public SequenceLayer {
                                .mask_BL = mask_BL});
   }
 
-  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v]. By the attention kernel on the CPU; on a GPU a
-  // few rows at a time, in the type of sums.
+  // [B, L, z], [B, L, z], [B, L, v] -> [B, L, v]
   Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask_BL) const {
     const Chunks chunks(q, config_.chunk, mask_BL);
     const auto wide = ops::wide_type(q);
@@ -166,26 +162,9 @@ class Mega : public SequenceLayer {
         queries = queries * (static_cast<double>(size) / count.to(wide)).to(q.scalar_type());
       }
     }
-    if (ops::has_every_attention(q)) {
-      const Tensor out = ops::attention(queries, keys, values, {}, {chunks.valid, chunks.valid}, {},
-                                        scale, bias, kind);
-      return chunks.join(out.squeeze(2));
-    }
-    // The backward pass may outlive the layer.
-    const Tensor seen = chunks.valid.defined() ? chunks.valid.to(at::kBool).view({-1, 1, 1, size})
-                                               : at::ones({1}, q.options().dtype(at::kBool));
-    const RowFunction f = [=](const std::vector<Tensor>& rows, const std::vector<Tensor>& whole,
-                              int64_t first) {
-      const int64_t count = rows[0].size(1);
-      // Key j of query i has number j - i + size - 1.
-      const Tensor of_rows = whole[2].narrow(1, size - first - count, count + size - 1);
-      return ops::dense_attention(rows[0], whole[0], whole[1], seen, {}, scale,
-                                  ops::table_of_bias(of_rows, count, size), kind);
-    };
-    const int64_t weights_of_row = keys.size(0) * size;
-    const Tensor out = in_row_chunks({queries.to(wide)}, {keys.to(wide), values.to(wide), bias},
-                                     std::max<int64_t>(1, kMegaWeights / weights_of_row), f);
-    return chunks.join(out.squeeze(2)).to(v.scalar_type());
+    const Tensor out = ops::attention(queries, keys, values, {}, {chunks.valid, chunks.valid}, {},
+                                      scale, bias, kind);
+    return chunks.join(out.squeeze(2));
   }
 
   Config config_;

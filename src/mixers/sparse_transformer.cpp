@@ -17,7 +17,6 @@
 // Attention dropout of part n: the operator's, with derive_key(context.key, kDropout, n).
 #include <cmath>
 
-#include "layers/on_device.h"
 #include "mixers/sequence_layer.h"
 #include "mixers/specs/sparse_transformer.h"
 #include "ops/attention/attention.h"
@@ -143,12 +142,10 @@ class SparseTransformer : public SequenceLayer {
 
   // The last tokens of the other blocks.
   ops::AttentionPart summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
-    const Tensor positions = at::arange(rows.length(), at::kLong);
-    const Tensor chosen = layers::on_device(
-        positions.masked_select(
-            positions.remainder(config_.stride).ge(config_.stride - config_.summary)),
-        rows.q_BLHE.device());
-    const Tensor mask = rows.mask_BL.defined() ? rows.mask_BL.index_select(1, chosen) : Tensor();
+    const ops::PeriodicRows chosen{config_.stride, config_.stride - config_.summary,
+                                   config_.stride};
+    const Tensor mask =
+        rows.mask_BL.defined() ? chosen.of(rows.mask_BL).contiguous() : rows.mask_BL;
     return {rows.k_BLHE,
             rows.v_BLHE,
             summary_pattern(rows.length(), config_.stride, config_.summary, config_.causal),

@@ -1,11 +1,10 @@
 #include "ops/convolution_silu.h"
 
-#include "kernels/convolution/short_convolution.h"
 #include "ops/composed.h"
-#include "ops/even_rows.h"
 #include "ops/gate.h"
 #include "ops/precision.h"
 #include "ops/product.h"
+#include "ops/short_convolution_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -14,7 +13,16 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Mask = std::optional<Tensor>;
-using ConvolutionSiluGradients = std::tuple<Tensor, Tensor, Tensor>;
+
+Tensor argument_of_silu(const Tensor& x, const Mask& mask, const Tensor& kernel, const Tensor& bias,
+                        int64_t future) {
+  check_convolution_silu(x, mask, kernel, bias, future);
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Mask&, const Tensor&, int64_t)>("lra::convolution");
+  return op.call(x, mask, kernel, future) + beside(bias, x);
+}
+
+}  // namespace
 
 void check_convolution_silu(const Tensor& x, const Mask& mask, const Tensor& kernel,
                             const Tensor& bias, int64_t future) {
@@ -24,14 +32,6 @@ void check_convolution_silu(const Tensor& x, const Mask& mask, const Tensor& ker
   LRA_CHECK(kernel.scalar_type() == wide_type(x) && bias.scalar_type() == wide_type(x));
   LRA_CHECK(0 <= future && future < kernel.size(1));
   check_mask(mask, x.size(0), x.size(1));
-}
-
-Tensor argument_of_silu(const Tensor& x, const Mask& mask, const Tensor& kernel, const Tensor& bias,
-                        int64_t future) {
-  check_convolution_silu(x, mask, kernel, bias, future);
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Mask&, const Tensor&, int64_t)>("lra::convolution");
-  return op.call(x, mask, kernel, future) + beside(bias, x);
 }
 
 Tensor composed_convolution_silu(const Tensor& x, const Mask& mask, const Tensor& kernel,
@@ -55,59 +55,38 @@ ConvolutionSiluGradients composed_convolution_silu_backward(const Tensor& grad, 
   return {of_x, of_kernel, sum_of_rows(g.flatten(0, 1))};
 }
 
+namespace {
+
 static_assert(kMostFusedLags <= kernels::kMostShortLags);
 
 bool has_few_lags(const Tensor& kernel) { return kernel.size(1) <= kMostFusedLags; }
 
-// Points into its arguments; `weights` [K, D].
-template <typename T>
-kernels::ShortConvolution<T> short_problem(const Tensor& x, const Mask& mask, const Tensor& weights,
-                                           const Tensor& bias, int64_t future) {
-  using W = kernels::Wide<T>;
-  return {.batch = x.size(0),
-          .length = x.size(1),
-          .channels = x.size(2),
-          .width = weights.size(0),
-          .future = future,
-          .row_stride = row_stride(x),
-          .x = const_data<T>(x),
-          .valid = mask_data(mask),
-          .kernel = const_data<W>(weights),
-          .bias = const_data<W>(bias)};
-}
-
-Tensor convolution_silu_on_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kernel,
-                               const Tensor& bias_in, int64_t future) {
-  if (!has_few_lags(kernel)) return composed_convolution_silu(x_in, mask, kernel, bias_in, future);
-  check_convolution_silu(x_in, mask, kernel, bias_in, future);
-  const Tensor x = with_even_rows(x_in), weights = kernel.t().contiguous();
-  const Tensor bias = bias_in.contiguous(), y = at::empty(x.sizes(), x.options());
+Tensor convolution_silu_on_cpu(const Tensor& x, const Mask& mask, const Tensor& kernel,
+                               const Tensor& bias, int64_t future) {
+  if (!has_few_lags(kernel)) return composed_convolution_silu(x, mask, kernel, bias, future);
+  const ShortConvolutionArguments in(x, mask, kernel, bias, future);
+  const Tensor y = at::empty(x.sizes(), x.options());
   with_float_type(x, "lra::convolution_silu", [&](auto zero) {
     using T = decltype(zero);
-    kernels::short_convolution_forward(short_problem<T>(x, mask, weights, bias, future),
-                                       mutable_data<T>(y));
+    kernels::short_convolution_forward(in.problem<T>(), mutable_data<T>(y));
   });
   return y;
 }
 
-ConvolutionSiluGradients convolution_silu_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in,
+ConvolutionSiluGradients convolution_silu_backward_on_cpu(const Tensor& grad, const Tensor& x,
                                                           const Mask& mask, const Tensor& kernel,
-                                                          const Tensor& bias_in, int64_t future) {
+                                                          const Tensor& bias, int64_t future) {
   if (!has_few_lags(kernel))
-    return composed_convolution_silu_backward(grad_in, x_in, mask, kernel, bias_in, future);
-  check_convolution_silu(x_in, mask, kernel, bias_in, future);
-  LRA_CHECK_EQ(grad_in.sizes(), x_in.sizes());
-  const Tensor x = with_even_rows(x_in), grad = grad_in.contiguous(), bias = bias_in.contiguous();
-  const Tensor weights = kernel.t().contiguous(), of_x = at::empty(x.sizes(), x.options());
-  const int64_t width = kernel.size(1);
-  const Tensor of_parameters = at::empty({width + 1, x.size(2)}, kernel.options());
+    return composed_convolution_silu_backward(grad, x, mask, kernel, bias, future);
+  const ShortConvolutionArguments in(x, mask, kernel, bias, future);
+  const ShortConvolutionResults to(in, grad);
   with_float_type(x, "lra::convolution_silu", [&](auto zero) {
     using T = decltype(zero);
-    kernels::short_convolution_backward(short_problem<T>(x, mask, weights, bias, future),
-                                        const_data<T>(grad), mutable_data<T>(of_x),
-                                        mutable_data<kernels::Wide<T>>(of_parameters));
+    kernels::short_convolution_backward(in.problem<T>(), const_data<T>(to.grad),
+                                        mutable_data<T>(to.of_x),
+                                        mutable_data<kernels::Wide<T>>(to.of_parameters));
   });
-  return {of_x, of_parameters.narrow(0, 0, width).t().contiguous(), of_parameters[width]};
+  return to.gradients();
 }
 
 Tensor call_convolution_silu(const Tensor& x, const Mask& mask, const Tensor& kernel,

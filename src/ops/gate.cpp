@@ -1,8 +1,7 @@
 #include "ops/gate.h"
 
-#include "kernels/pointwise/gate.h"
 #include "ops/composed.h"
-#include "ops/even_rows.h"
+#include "ops/gate_operators.h"
 
 namespace lra::ops {
 namespace {
@@ -15,100 +14,21 @@ using MaybeTensor = std::optional<Tensor>;
 using UnaryOrBinary = Tensor(const Tensor&, const MaybeTensor&);
 using Gradients = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const MaybeTensor&);
 
-void check_gate(const Tensor& value, const MaybeTensor& gate) {
-  LRA_CHECK(value.dim() > 0);
-  if (!gate) {
-    LRA_CHECK(value.size(-1) % 2 == 0);
-    return;
+struct GatesOfCpu {
+  template <typename F>
+  static void with_type(const Tensor& t, F f) {
+    with_float_type(t, "lra::gate", f);
   }
-  LRA_CHECK_EQ(gate->sizes(), value.sizes());
-  LRA_CHECK(gate->scalar_type() == value.scalar_type());
-}
-
-// Values and gates of one shape; values may be undefined, for 1.
-struct Operands {
-  Tensor value, gate;
-  bool is_silu = false;
-
   template <typename T>
-  kernels::Gate<T> problem() const {
-    const int64_t columns = gate.size(-1);
-    kernels::Gate<T> p{.rows = columns == 0 ? 0 : gate.numel() / columns,
-                       .columns = columns,
-                       .gate_stride = row_stride(gate),
-                       .gate = const_data<T>(gate),
-                       .is_silu = is_silu};
-    if (!value.defined()) return p;
-    p.value = const_data<T>(value);
-    p.value_stride = row_stride(value);
-    return p;
+  static void forward(const kernels::Gate<T>& p, T* y, const Tensor&) {
+    kernels::gate_forward<T>(p, y);
+  }
+  template <typename T>
+  static void backward(const kernels::Gate<T>& p, const T* grad,
+                       const kernels::GateGradients<T>& to, const Tensor&) {
+    kernels::gate_backward<T>(p, grad, to);
   }
 };
-
-std::vector<Tensor> halves(const Tensor& t) { return t.chunk(2, -1); }
-
-Operands gate_operands(const Tensor& value, const MaybeTensor& gate) {
-  check_gate(value, gate);
-  const auto both = gate ? std::vector{value, *gate} : halves(value);
-  return {with_even_rows(both[0]), with_even_rows(both[1])};
-}
-
-Operands silu_operands(const Tensor& x, const MaybeTensor& factor) {
-  if (factor) check_gate(x, factor);
-  return {factor ? with_even_rows(*factor) : Tensor(), with_even_rows(x), /*is_silu=*/true};
-}
-
-Tensor forward_of(const Operands& in) {
-  const Tensor y = at::empty(in.gate.sizes(), in.gate.options());
-  with_float_type(y, "lra::gate", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::gate_forward<T>(in.problem<T>(), mutable_data<T>(y));
-  });
-  return y;
-}
-
-// Writes the gradients, of_value unless it is undefined; their rows lie the same distance apart.
-void write_gradients(const Operands& in, const Tensor& grad_in, const Tensor& of_value,
-                     const Tensor& of_gate) {
-  const Tensor grad = grad_in.contiguous();
-  LRA_CHECK_EQ(grad.sizes(), in.gate.sizes());
-  with_float_type(grad, "lra::gate", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::GateGradients<T> to{.gate_stride = row_stride(of_gate),
-                                 .gate = mutable_data<T>(of_gate)};
-    if (of_value.defined()) {
-      to.value = mutable_data<T>(of_value);
-      to.value_stride = row_stride(of_value);
-    }
-    kernels::gate_backward<T>(in.problem<T>(), const_data<T>(grad), to);
-  });
-}
-
-Tensor same_sizes(const Tensor& t) { return at::empty(t.sizes(), t.options()); }
-
-Tensor gate_on_cpu(const Tensor& value, const MaybeTensor& gate) {
-  return forward_of(gate_operands(value, gate));
-}
-Tensor silu_on_cpu(const Tensor& x, const MaybeTensor& factor) {
-  return forward_of(silu_operands(x, factor));
-}
-
-// The second gradient is empty without a second input.
-std::tuple<Tensor, Tensor> gate_backward_on_cpu(const Tensor& grad, const Tensor& value,
-                                                const MaybeTensor& gate) {
-  const Operands in = gate_operands(value, gate);
-  const Tensor of_value = same_sizes(value);
-  const Tensor of_gate = gate ? same_sizes(value) : at::empty({0}, value.options());
-  const auto both = gate ? std::vector{of_value, of_gate} : halves(of_value);
-  write_gradients(in, grad, both[0], both[1]);
-  return {of_value, of_gate};
-}
-std::tuple<Tensor, Tensor> silu_backward_on_cpu(const Tensor& grad, const Tensor& x,
-                                                const MaybeTensor& factor) {
-  const Tensor of_x = same_sizes(x), of_factor = factor ? same_sizes(x) : Tensor();
-  write_gradients(silu_operands(x, factor), grad, of_factor, of_x);
-  return {of_x, factor ? of_factor : at::empty({0}, x.options())};
-}
 
 Tensor composed_gate(const Tensor& value, const MaybeTensor& gate) {
   check_gate(value, gate);
@@ -187,12 +107,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
         composed_silu_backward);
 }
 
-TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("gate", gate_on_cpu);
-  m.impl("gate_backward", gate_backward_on_cpu);
-  m.impl("silu", silu_on_cpu);
-  m.impl("silu_backward", silu_backward_on_cpu);
-}
+TORCH_LIBRARY_IMPL(lra, CPU, m) { GateOperators<GatesOfCpu>::add_to(m); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("gate", [](const Tensor& value, const MaybeTensor& gate) {

@@ -82,7 +82,7 @@ def other_cases():
 
 
 # Their results are Python numbers.
-NUMBERS = ("gradient_norm", "attention_pairs", "has_every_attention")
+NUMBERS = ("gradient_norm", "attention_pairs")
 
 
 def call(name, arguments):

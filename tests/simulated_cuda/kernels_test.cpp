@@ -98,6 +98,119 @@ TYPED_TEST(SimulatedCuda, PointwiseMatchesTheReference) {
   }
 }
 
+// Values and gates are halves of rows, at an aligned place or not.
+TYPED_TEST(SimulatedCuda, GatesMatchTheReference) {
+  using T = TypeParam;
+  for (const int64_t columns : {1, 8, 15, 16, 64, 100}) {
+    for (const int64_t rows : {1, 3, 300}) {
+      for (const int kind : {0, 1, 2}) {  // GLU, SiLU times values, SiLU alone
+        SCOPED_TRACE(testing::Message() << rows << " x " << columns << ", " << kind);
+        const auto x = random_values<T>(2 * rows * columns, 1, 3),
+                   dy = random_values<T>(rows * columns, 2);
+        const std::vector<double> wide_x(x.begin(), x.end()), wide_dy(dy.begin(), dy.end());
+        const auto run = [&](const auto& in, const auto& grad, auto& y, auto& dx, auto forward,
+                             auto backward) {
+          using U = typename std::decay_t<decltype(in)>::value_type;
+          const bool has_values = kind < 2;
+          const int64_t stride = 2 * columns;
+          const Gate<U> p{rows,
+                          columns,
+                          has_values ? stride : 0,
+                          stride,
+                          has_values ? in.data() : nullptr,
+                          in.data() + columns,
+                          kind > 0};
+          forward(p, y.data());
+          backward(p, grad.data(),
+                   GateGradients<U>{has_values ? stride : 0, stride,
+                                    has_values ? dx.data() : nullptr, dx.data() + columns});
+        };
+        auto y = unwritten<T>(rows * columns);
+        std::vector<T> dx(x.size());
+        std::vector<double> want_y(y.size()), want_dx(x.size());
+        run(
+            x, dy, y, dx, [](const auto& p, auto* to) { cuda::gate_forward(p, to, nullptr); },
+            [](const auto& p, const auto* g, const auto& to) {
+              cuda::gate_backward(p, g, to, nullptr);
+            });
+        run(
+            wide_x, wide_dy, want_y, want_dx, [](const auto& p, auto* to) { gate_forward(p, to); },
+            [](const auto& p, const auto* g, const auto& to) { gate_backward(p, g, to); });
+        expect_near(y, want_y, this->kBound);
+        expect_near(dx, want_dx, this->kBound);
+      }
+    }
+  }
+}
+
+TYPED_TEST(SimulatedCuda, GatesStayFiniteAtHugeValuesAndPassNaNOn) {
+  using T = TypeParam;
+  const std::vector<T> x = {200, -200, 3e38f, -3e38f, 0, T(std::nanf("")), 1, 1};
+  const std::vector<T> one(8, T(1));
+  std::vector<T> y(8), dx(8);
+  const Gate<T> p{1, 8, 0, 8, nullptr, x.data(), true};
+  cuda::gate_forward(p, y.data(), nullptr);
+  cuda::gate_backward(p, one.data(), {0, 8, nullptr, dx.data()}, nullptr);
+  for (const size_t n : {0, 2}) {
+    EXPECT_EQ(float(y[n]), float(x[n]));
+    EXPECT_EQ(float(dx[n]), 1);
+    EXPECT_EQ(float(y[n + 1]), 0);
+    EXPECT_EQ(float(dx[n + 1]), 0);
+  }
+  EXPECT_TRUE(std::isnan(float(y[5])) && std::isnan(float(dx[5])));
+}
+
+TYPED_TEST(SimulatedCuda, ShortConvolutionsMatchTheReference) {
+  using T = TypeParam;
+  struct Sizes {
+    int64_t batch, length, channels, width, future, gap;
+    bool padded;
+  };
+  for (const Sizes& s : {Sizes{1, 1, 1, 1, 0, 0, false},
+                         {2, 9, 5, 4, 0, 3, true},
+                         {2, 40, 16, 4, 3, 0, false},
+                         {3, 2, 34, 8, 4, 2, true},
+                         {1, 63, 3, 3, 1, 0, false},
+                         {2, 64, 300, 4, 0, 4, true},
+                         {2, 65, 20, 4, 3, 0, false},
+                         {1, 200, 16, 8, 7, 0, true},
+                         {35, 70, 2, 2, 0, 0, true}}) {
+    SCOPED_TRACE(testing::Message() << s.length << " x " << s.channels << ", width " << s.width);
+    const int64_t stride = s.channels + s.gap, rows = s.batch * s.length;
+    auto x = random_values<T>(rows * stride, 1), grad = random_values<T>(rows * s.channels, 2);
+    const auto kernel = random_values<float>(s.width * s.channels, 3),
+               bias = random_values<float>(s.channels, 4);
+    std::vector<uint8_t> valid(static_cast<size_t>(rows), 1);
+    for (int64_t row = 0; s.padded && row < rows; ++row) {
+      valid[static_cast<size_t>(row)] = row % s.length < s.length - row / s.length % 5;
+      if (valid[static_cast<size_t>(row)] != 0) continue;
+      for (int64_t c = 0; c < s.channels; ++c) {
+        x[static_cast<size_t>(row * stride + c)] = T(std::nanf(""));
+        grad[static_cast<size_t>(row * s.channels + c)] = T(7);
+      }
+    }
+    const std::vector<double> wide_x(x.begin(), x.end()), wide_grad(grad.begin(), grad.end()),
+        wide_kernel(kernel.begin(), kernel.end()), wide_bias(bias.begin(), bias.end());
+    const ShortConvolution<T> p{s.batch, s.length, s.channels,   s.width,       s.future,
+                                stride,  x.data(), valid.data(), kernel.data(), bias.data()};
+    const ShortConvolution<double> q{
+        s.batch,       s.length,     s.channels,         s.width,         s.future, stride,
+        wide_x.data(), valid.data(), wide_kernel.data(), wide_bias.data()};
+    auto y = unwritten<T>(rows * s.channels), dx = unwritten<T>(rows * s.channels);
+    auto parameters = unwritten<float>((s.width + 1) * s.channels);
+    auto scratch = unwritten<float>(cuda::short_convolution_scratch(p));
+    std::vector<double> want_y(y.size()), want_dx(y.size()), want_parameters(parameters.size());
+    cuda::short_convolution_forward(p, y.data(), nullptr);
+    cuda::short_convolution_backward(p, grad.data(), dx.data(), parameters.data(), scratch.data(),
+                                     nullptr);
+    short_convolution_forward(q, want_y.data());
+    short_convolution_backward(q, wide_grad.data(), want_dx.data(), want_parameters.data());
+    expect_near(y, want_y, this->kBound);
+    expect_near(dx, want_dx, this->kBound);
+    expect_near(parameters, want_parameters, 2e-5);
+  }
+}
+
 TYPED_TEST(SimulatedCuda, GeluStaysFiniteAtHugeValuesAndPassesNaNOn) {
   using T = TypeParam;
   std::vector<T> x = {1e30f, -1e30f, 3e38f, -3e38f, 12, -12, 10, -10};

@@ -30,8 +30,9 @@ struct Arguments {
     const auto& s = c.shape;
     const auto rows = [&](std::vector<float>& x, int64_t length) {
       const bool by_head = c.settings.layout == kernels::Layout::kBHLE;
-      const auto shape = by_head ? std::vector{s.batch, s.heads, length, s.head_dim}
-                                 : std::vector{s.batch, length, s.heads, s.head_dim};
+      const int64_t width = static_cast<int64_t>(x.size()) / (s.batch * s.heads * length);
+      const auto shape = by_head ? std::vector{s.batch, s.heads, length, width}
+                                 : std::vector{s.batch, length, s.heads, width};
       const Tensor t = at::from_blob(x.data(), shape, at::kFloat);
       return by_head ? t.transpose(1, 2) : t;
     };
@@ -56,7 +57,10 @@ struct Arguments {
           at::from_blob(c.rounds.back().data(),
                         {s.batch * s.heads, 3 * c.settings.rounds, s.query_length}, at::kInt);
     }
-    if (c.settings.bias) {
+    if (c.settings.laplace) weights = kernels::AttentionWeights::kLaplace;
+    if (c.settings.relative) {
+      bias = at::from_blob(c.bias.data(), {s.heads, c.distances()}, at::kFloat);
+    } else if (c.settings.bias) {
       bias = at::from_blob(c.bias.data(), {s.heads, s.query_length, s.key_length},
                            {s.query_length * c.bias_row(), c.bias_row(), 1}, at::kFloat);
     }
@@ -71,7 +75,7 @@ struct Arguments {
     AttentionPattern here = pattern;
     here.runs = moved(here.runs);
     const Tensor out = attention(in[0], in[1], in[2], here, {moved(mask.keys), moved(mask.queries)},
-                                 {case_.settings.dropout_rate, 5}, 0, table);
+                                 {case_.settings.dropout_rate, 5}, 0, table, weights);
     (out * grad.to(device, type)).sum().backward();
     std::vector<Tensor> all = {out.detach(), in[0].grad(), in[1].grad(), in[2].grad()};
     if (table.defined()) all.push_back(table.grad());
@@ -83,6 +87,7 @@ struct Arguments {
   Tensor q, k, v, grad, bias;
   AttentionPattern pattern;
   AttentionMask mask;
+  kernels::AttentionWeights weights = kernels::AttentionWeights::kSoftmax;
 };
 
 double largest_difference(const Tensor& got, const Tensor& want) {
@@ -95,7 +100,6 @@ void expect_attention_of_the_cpu(at::ScalarType type, double bound) {
   for (CaseSettings settings : kernels::all_cases()) {
     // The kernels themselves are tested on all cases elsewhere.
     if (settings.shape.head_dim > kernels::cuda::kMaxHeadDim) continue;
-    if (kernels::is_for_the_cpu_only(settings)) continue;
     if (is_simulated() && ++number % 9 != 0) continue;
     settings.bf16_values = true;
     SCOPED_TRACE(settings.describe());
@@ -120,13 +124,25 @@ TEST(GpuOperators, AttentionInBfloat16IsNearThatOfTheCpu) {
   expect_attention_of_the_cpu(at::kBFloat16, 0x1p-6);
 }
 
-TEST(GpuOperators, AttentionRefusesWhatOnlyTheCpuHas) {
+// The kernels take values some columns at a time; the last are fewer.
+TEST(GpuOperators, AttentionTakesValuesOfAnyWidth) {
   LRA_SKIP_WITHOUT_DEVICE();
-  const Tensor q = at::rand({2, 5, 1, 4}).to(*tested_device()),
-               v = at::rand({2, 5, 1, 3}).to(*tested_device());
-  EXPECT_THROW(ops::attention(q, q, v), Error);
-  EXPECT_THROW(ops::attention(q, q, q, {}, {}, {}, 1, {}, kernels::AttentionWeights::kLaplace),
-               Error);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const bool laplace : {false, true}) {
+      CaseSettings settings = kernels::settings_of(2, 2, 70, 70, 16);
+      settings.shape.value_dim = 150;
+      settings.bias = settings.relative = settings.key_mask = true;
+      settings.laplace = laplace;
+      settings.bf16_values = true;
+      AttentionCase<float> c(settings);
+      const Arguments arguments(c);
+      const auto want = arguments.results(at::kCPU, at::kFloat);
+      const auto got = arguments.results(*tested_device(), type);
+      for (size_t n = 0; n < got.size(); ++n) {
+        EXPECT_LE(largest_difference(got[n], want[n]), type == at::kFloat ? 1e-4 : 0x1p-5) << n;
+      }
+    }
+  }
 }
 
 // The library's switch for its flash attention, as it was when this goes out of scope.

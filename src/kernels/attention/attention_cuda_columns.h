@@ -17,15 +17,21 @@ struct Axis {
   const int64_t* offsets = nullptr;
   const int32_t* blocks = nullptr;
   int before = -1, after = -1;  // row r sees columns r - before to r + after; -1: no limit
+  // Row r sees column c if c / column_step < r / step, rows being queries, or > in rows of keys; 0:
+  // no such rule.
+  int step = 0, column_step = 0;
 };
 
 // AttentionProblem as the kernels take it.
 struct CudaAttention {
-  int heads = 0, head_dim = 0, lists = 1;
+  int heads = 0, head_dim = 0, value_dim = 0, lists = 1;
   int64_t planes = 0;
   Axis queries, keys;
+  bool diagonal = false;  // a block sees the one of its number, without lists
   SortedRuns runs;
   float scale = 1;
+  bool laplace = false;       // AttentionWeights::kLaplace
+  bool shares_table = false;  // one table of score biases for the whole batch
   uint32_t dropout_threshold = 0;
   float dropout_scale = 1;
   uint64_t dropout_key = 0;
@@ -65,6 +71,16 @@ __device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int
   return tile;
 }
 
+// The tile of this block of a kernel. Blocks that read the same part of a table of biases follow
+// each other, so that the batch reads it from memory once.
+__device__ inline RowTile own_tile(const CudaAttention& p, const Axis& rows) {
+  const int index = static_cast<int>(blockIdx.x);
+  if (!p.shares_table) return row_tile(p, rows, index);
+  const int batch = static_cast<int>(p.planes) / p.heads;
+  const int tiles_of_batch = blocks_of(rows) * tiles_of_block(rows) * p.heads;
+  return row_tile(p, rows, index % batch * tiles_of_batch + index / batch);
+}
+
 // The columns that a tile of rows may see, one after another. In sorted runs these are a short
 // span, as neighbors share a bucket.
 template <bool kRowsAreQueries>
@@ -84,8 +100,17 @@ class Columns {
       return;
     }
     first_ = rows.before < 0 ? 0 : max(0, tile.begin - rows.before);
-    count_ =
-        (rows.after < 0 ? columns.length : min(columns.length, tile.end + rows.after)) - first_;
+    int end = rows.after < 0 ? columns.length : min(columns.length, tile.end + rows.after);
+    if (p.diagonal) {
+      first_ = max(first_, tile.block * columns.block);
+      end = min(end, (tile.block + 1) * columns.block);
+    }
+    if (rows.step > 0 && kRowsAreQueries) {
+      end = min(end, (tile.end - 1) / rows.step * rows.column_step);
+    } else if (rows.step > 0) {
+      first_ = max(first_, (tile.begin / rows.step + 1) * rows.column_step);
+    }
+    count_ = max(0, end - first_);
   }
   __device__ int count() const { return count_; }
   // -1: none.
@@ -171,7 +196,8 @@ __device__ inline bool sees_in_runs(const PlaneRuns& runs, int query, int key) {
 __device__ inline bool sees(const CudaAttention& p, const RowTile& tile, int query, int key) {
   if (tile.runs.order != nullptr) return sees_in_runs(tile.runs, query, key);
   return (p.queries.before < 0 || key >= query - p.queries.before) &&
-         (p.queries.after < 0 || key <= query + p.queries.after);
+         (p.queries.after < 0 || key <= query + p.queries.after) &&
+         (p.queries.step == 0 || key / p.queries.column_step < query / p.queries.step);
 }
 
 }  // namespace lra::kernels::cuda

@@ -106,6 +106,51 @@ __device__ inline void for_each_pair(const Indices& rows, const Indices& columns
 // their weights.
 __device__ inline float log2_scale(const CudaAttention& p) { return fabsf(p.scale) * kLog2E; }
 
+// The weight of a score by the Laplace function, 0.5 (1 + erf(u)) with u = (score - sqrt(1/2))
+// sqrt(2 pi), and its derivative, sqrt(2) exp(-u^2). The tail is the rational fit erfcc of Press et
+// al., Numerical Recipes, section 6.2, to 4e-7 of it.
+__device__ inline float laplace_argument(float score) {
+  constexpr float kRootOfTwoPi = 2.50662827463100050f, kRootOfPi = 1.77245385090551603f;
+  return score * kRootOfTwoPi - kRootOfPi;
+}
+__device__ inline float laplace_weight(float score) {
+  const float u = laplace_argument(score), z = fabsf(u), t = fast_divide(1, 1 + 0.5f * z);
+  constexpr float kFit[] = {-0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f, -0.18628806f,
+                            0.09678418f,  0.37409196f, 1.00002368f,  -1.26551223f};
+  float y = 0.17087277f;
+  for (const float number : kFit) y = y * t + number;
+  const float tail = 0.5f * t * fast_exp2((y - z * z) * kLog2E);
+  return u > 0 ? 1 - tail : tail;
+}
+__device__ inline float laplace_slope(float score) {
+  const float u = laplace_argument(score);
+  return 1.41421356237309505f * fast_exp2(-u * u * kLog2E);
+}
+
+// Adds biases, times a factor, to the scores of neighboring columns that all rows see. Rows beyond
+// the last, which nobody reads, take its biases.
+template <bool kRowsAreQueries>
+__device__ inline void add_bias(const RowTile& tile, int first_column,
+                                const ScoreBias<const float>& bias, float factor,
+                                float (&scores)[kSteps][4]) {
+  const int lane = threadIdx.x % 32, row = tile.begin + threadIdx.x / 32 * kWarpRows + lane / 4;
+  const int column = first_column + lane % 4 * 2;
+  const int64_t of_row = kRowsAreQueries ? bias.row_stride : 1;
+  const int64_t of_column = kRowsAreQueries ? 1 : bias.row_stride;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float* at = bias.data + tile.head * bias.head_stride +
+                      min(row + half * 8, tile.end - 1) * of_row + column * of_column;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        scores[step][half * 2 + odd] += at[(step * 8 + odd) * of_column] * factor;
+      }
+    }
+  }
+}
+
 // Turns products of queries and keys into scores divided by |scale|, -infinity for pairs that do
 // not see each other, and returns whether there can be such.
 template <bool kRowsAreQueries>
@@ -114,6 +159,11 @@ __device__ inline bool finish_scores(const CudaAttention& p, const RowTile& tile
                                      const ScoreBias<const float>& bias,
                                      float (&scores)[kSteps][4]) {
   if (columns.seen_by_all && bias.data == nullptr) return false;
+  const float of_bias = 1 / p.scale;
+  if (columns.seen_by_all && columns.first >= 0) {
+    add_bias<kRowsAreQueries>(tile, columns.first, bias, of_bias, scores);
+    return false;
+  }
   for_each_pair(rows, columns, [&](int step, int element, int row, int column) {
     const int query = kRowsAreQueries ? row : column, key = kRowsAreQueries ? column : row;
     float& score = scores[step][element];
@@ -121,7 +171,7 @@ __device__ inline bool finish_scores(const CudaAttention& p, const RowTile& tile
       score = -kInfinity;
     } else {
       if (p.scale < 0) score = -score;
-      if (bias.data != nullptr) score += bias.row(tile.head, query)[key] / p.scale;
+      if (bias.data != nullptr) score += bias.row(tile.head, query)[key] * of_bias;
       if (score == -kInfinity) score = kNaN;  // an overflow
     }
   });

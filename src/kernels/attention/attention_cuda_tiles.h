@@ -20,11 +20,12 @@ struct Indices {
 };
 
 // Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, with zeros
-// beyond head_dim. They are there after wait_for_copies() and a barrier. If `first` is not -1, the
-// rows are the 64 from it on, and `rows` is not read.
+// beyond their width, that of keys or of values. They are there after wait_for_copies() and a
+// barrier. If `first` is not -1, the rows are the 64 from it on, and `rows` is not read.
 template <typename T, int E>
-__device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
-                                 const RowTile& of, const int* rows, int first = -1) {
+__device__ inline void load_tile(const CudaAttention& p, int dim, T* tile,
+                                 const HeadView<const T>& from, const RowTile& of, const int* rows,
+                                 int first = -1) {
   constexpr int kVector = 16 / sizeof(T), kVectors = E / kVector;  // of a row
   static_assert(kTile * kVectors % kThreads == 0);
   constexpr int kTurns = kTile * kVectors / kThreads;
@@ -33,7 +34,7 @@ __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView
     constexpr int kRows = kThreads / kVectors;  // of a turn
     const int row = static_cast<int>(threadIdx.x) / kVectors;
     const int e = static_cast<int>(threadIdx.x) % kVectors * kVector;
-    const bool inside = e < p.head_dim;
+    const bool inside = e < dim;
     const T* at = plane + (first + row) * from.row_stride + (inside ? e : 0);
     T* to = tile + row * kStride<T, E> + e;
 #pragma unroll
@@ -49,7 +50,7 @@ __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView
     for (int turn = 0; turn < kTurns; ++turn) {
       const int n = turn * kThreads + static_cast<int>(threadIdx.x);
       const int to = n / kVectors, row = row_of(to), e = n % kVectors * kVector;
-      const bool inside = row >= 0 && e < p.head_dim;
+      const bool inside = row >= 0 && e < dim;
       copy_16_bytes(tile + to * kStride<T, E> + e, plane + (inside ? row * from.row_stride + e : 0),
                     inside);
     }
@@ -57,16 +58,15 @@ __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView
   }
   for (int n = threadIdx.x; n < kTile * E; n += kThreads) {
     const int to = n / E, row = row_of(to), e = n % E;
-    const bool inside = row >= 0 && e < p.head_dim;
+    const bool inside = row >= 0 && e < dim;
     tile[to * kStride<T, E> + e] = inside ? plane[row * from.row_stride + e] : T(0.0f);
   }
 }
 
 // Writes the warp's rows of sums, times factors[0] for row g and factors[1] for row g + 8.
 template <typename T, int E>
-__device__ inline void store_rows(const CudaAttention& p, const float (&sums)[E / 8][4],
-                                  const HeadView<T>& to, const RowTile& tile,
-                                  const float (&factors)[2]) {
+__device__ inline void store_rows(int dim, const float (&sums)[E / 8][4], const HeadView<T>& to,
+                                  const RowTile& tile, const float (&factors)[2]) {
   const int lane = threadIdx.x % 32, first = tile.begin + threadIdx.x / 32 * kWarpRows + lane / 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -76,7 +76,7 @@ __device__ inline void store_rows(const CudaAttention& p, const float (&sums)[E 
     for (int n = 0; n < E / 8; ++n) {
       for (int odd = 0; odd < 2; ++odd) {
         const int e = n * 8 + lane % 4 * 2 + odd;
-        if (e < p.head_dim) row[e] = T(sums[n][half * 2 + odd] * factors[half]);
+        if (e < dim) row[e] = T(sums[n][half * 2 + odd] * factors[half]);
       }
     }
   }
@@ -178,6 +178,13 @@ class ColumnTiles {
   }
 
   __device__ bool in_all_windows(int column) const {
+    if (rows_.step > 0) {
+      const int step = column / rows_.column_step;
+      if (kRowsAreQueries ? step >= tile_.begin / rows_.step
+                          : step <= (tile_.end - 1) / rows_.step) {
+        return false;
+      }
+    }
     return (rows_.before < 0 || column >= tile_.end - 1 - rows_.before) &&
            (rows_.after < 0 || column <= tile_.begin + rows_.after);
   }

@@ -59,14 +59,35 @@ __device__ inline void update(float factor, bool may_hide, float (&scores)[kStep
   }
 }
 
+// Turns scores into weights of the Laplace function. Instead of a sum: 1 in rows that see a key.
+__device__ inline void take_laplace(float scale, float (&scores)[kSteps][4], Running& running) {
+#pragma unroll
+  for (int n = 0; n < kSteps; ++n) {
+#pragma unroll
+    for (int element = 0; element < 4; ++element) {
+      float& score = scores[n][element];
+      if (score == -kInfinity) {
+        score = 0;
+      } else {
+        score = laplace_weight(score * scale);
+        running.sum[element / 2] = 1;
+      }
+    }
+  }
+}
+
 // Writes the results of the tile's rows, their largest scores and sums.
 template <typename T, int E>
 __device__ inline void finish_rows(const CudaAttention& p, const AttentionForward<T>& args,
-                                   const RowTile& tile, const Running& running,
+                                   const RowTile& tile, Running& running,
                                    const float (&out)[E / 8][4]) {
   float factors[2];
   for (int half = 0; half < 2; ++half) {
-    const float sum = sum_of_row(running.sum[half]);
+    float sum = sum_of_row(running.sum[half]);
+    if (p.laplace && sum != 0) {
+      sum = 1;
+      running.largest[half] = 0;
+    }
     factors[half] = sum == 0 ? 0 : p.dropout_scale / sum;
     const int lane = threadIdx.x % 32;
     const int index = tile.begin + threadIdx.x / 32 * kWarpRows + lane / 4 + half * 8;
@@ -75,32 +96,36 @@ __device__ inline void finish_rows(const CudaAttention& p, const AttentionForwar
     args.softmax.largest[row] = running.largest[half];
     args.softmax.sum[row] = sum;
   }
-  store_rows<T, E>(p, out, args.out, tile, factors);
+  store_rows<T, E>(p.value_dim, out, args.out, tile, factors);
 }
 
 template <typename T, int E>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks<T, E>)
     forward_kernel(CudaAttention p, AttentionForward<T> args) {
   auto& tiles = *reinterpret_cast<ForwardTiles<T, E>*>(dynamic_shared());
-  const RowTile tile = row_tile(p, p.queries, static_cast<int>(blockIdx.x));
+  const RowTile tile = own_tile(p, p.queries);
   if (tile.begin == tile.end) return;
   const bool all_used = find_rows(p.queries, tile, tiles.rows);
-  load_tile<T, E>(p, tiles.q, args.q, tile, tiles.rows.tensor);
+  load_tile<T, E>(p, p.head_dim, tiles.q, args.q, tile, tiles.rows.tensor);
   ColumnTiles<true> column_tiles(p, p.queries, p.keys, tile, all_used);
   float out[E / 8][4] = {};
   Running running;
   DropBits drop_bits;
   const auto load = [&](int slot, int first) {
     const Indices& columns = tiles.columns[slot];
-    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor, first);
-    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor, first);
+    load_tile<T, E>(p, p.head_dim, tiles.k[slot], args.k, tile, columns.tensor, first);
+    load_tile<T, E>(p, p.value_dim, tiles.v[slot], args.v, tile, columns.tensor, first);
   };
   const auto compute = [&](int slot) {
     const Indices& columns = tiles.columns[slot];
     float scores[kSteps][4] = {};
     add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
     const bool may_hide = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
-    update<E>(log2_scale(p), may_hide, scores, running, out);
+    if (p.laplace) {
+      take_laplace(p.scale, scores, running);
+    } else {
+      update<E>(log2_scale(p), may_hide, scores, running, out);
+    }
     // The factor of the weights that are kept comes after the sums: weights near 1 lose nothing in
     // bfloat16.
     if (p.dropout_threshold != 0) {
@@ -116,19 +141,19 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <typename T>
-void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
-                       Stream stream) {
-  const CudaAttention p = described<T>(problem, {args.q, args.k, args.v});
-  with_width(p.head_dim, [&](auto width) {
+void attention_forward(const AttentionProblem& problem, ListForm form,
+                       const AttentionForward<T>& args, Stream stream) {
+  const CudaAttention p = described<T>(problem, form, args.bias, {args.q, args.k, args.v});
+  with_width(p, [&](auto width) {
     constexpr int E = decltype(width)::value;
     launch(forward_kernel<T, E>, num_tiles(p, p.queries), kThreads, sizeof(ForwardTiles<T, E>),
            stream, p, args);
   });
 }
 
-template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&,
-                                       Stream);
-template void attention_forward<Bf16>(const AttentionProblem&, const AttentionForward<Bf16>&,
-                                      Stream);
+template void attention_forward<float>(const AttentionProblem&, ListForm,
+                                       const AttentionForward<float>&, Stream);
+template void attention_forward<Bf16>(const AttentionProblem&, ListForm,
+                                      const AttentionForward<Bf16>&, Stream);
 
 }  // namespace lra::kernels::cuda

@@ -109,9 +109,4 @@ inline std::vector<CaseSettings> all_cases() {
   return cases;
 }
 
-// Forms of attention that no GPU has kernels for (ops/cuda/attention.cpp).
-inline bool is_for_the_cpu_only(const CaseSettings& settings) {
-  return settings.shape.value_dim > 0 || settings.laplace || settings.relative;
-}
-
 }  // namespace lra::kernels

@@ -12,8 +12,10 @@
 
 #include "kernels/adam/adam.h"
 #include "kernels/attention/attention.h"
+#include "kernels/convolution/short_convolution.h"
 #include "kernels/feature_attention/feature_attention.h"
 #include "kernels/pointwise/batch_norm.h"
+#include "kernels/pointwise/gate.h"
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/scan/diagonal_scan.h"
@@ -38,6 +40,22 @@ void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropo
                  Stream stream);
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stream stream);
+
+// kernels/pointwise/gate.h
+template <typename T>
+void gate_forward(const Gate<T>& p, T* y, Stream stream);
+template <typename T>
+void gate_backward(const Gate<T>& p, const T* grad, const GateGradients<T>& to, Stream stream);
+
+// kernels/convolution/short_convolution.h. The scratch holds short_convolution_scratch(problem)
+// floats, overwritten.
+template <typename T>
+void short_convolution_forward(const ShortConvolution<T>& p, T* y, Stream stream);
+template <typename T>
+int64_t short_convolution_scratch(const ShortConvolution<T>& p);
+template <typename T>
+void short_convolution_backward(const ShortConvolution<T>& p, const T* grad, T* grad_x,
+                                float* grad_parameters, float* scratch, Stream stream);
 
 void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
                const AdamStep& step, Stream stream);
@@ -136,19 +154,28 @@ struct TransposedLists {
 };
 TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length);
 
+// Lists that need no arrays: every block of queries sees the block of keys of its own number, or
+// all those with smaller numbers.
+enum class ListForm { kListed, kDiagonal, kStairs };
+ListForm form_of(const BlockLists& blocks, int64_t query_length, int64_t key_length);
+
 // Blocked attention as in kernels/attention/attention.h. The arrays that `problem.visible.blocks`
-// points to must lie in memory of the device; so must the two arrays of the transposed lists, which
-// the backward pass reads (null without lists).
+// points to must lie in memory of the device, unless its form needs none; so must the two arrays of
+// the transposed lists, which the backward pass reads (null without lists).
 template <typename T>
-void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
-                       Stream stream);
+void attention_forward(const AttentionProblem& problem, ListForm form,
+                       const AttentionForward<T>& args, Stream stream);
 struct AttentionScratch {
   const int64_t* key_offsets = nullptr;  // TransposedLists, on the device
   const int32_t* query_blocks = nullptr;
-  float* mean = nullptr;  // [B, H, L], overwritten
+  float* mean = nullptr;         // [B, H, L], overwritten
+  float* by_distance = nullptr;  // relative_bias_scratch() floats, overwritten; null for none
 };
+// Floats of scratch memory for the gradient of a relative bias.
+int64_t relative_bias_scratch(const AttentionProblem& problem, ListForm form);
 template <typename T>
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args,
-                        const AttentionScratch& scratch, Stream stream);
+void attention_backward(const AttentionProblem& problem, ListForm form,
+                        const AttentionBackward<T>& args, const AttentionScratch& scratch,
+                        Stream stream);
 
 }  // namespace lra::kernels::cuda

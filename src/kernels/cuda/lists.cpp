@@ -1,6 +1,22 @@
+#include <algorithm>
+
 #include "kernels/cuda/kernels.h"
 
 namespace lra::kernels::cuda {
+
+ListForm form_of(const BlockLists& blocks, int64_t query_length, int64_t key_length) {
+  const int64_t rows = (query_length + blocks.query_block - 1) / blocks.query_block;
+  const int64_t columns = (key_length + blocks.key_block - 1) / blocks.key_block;
+  bool diagonal = blocks.lists == 1 && rows <= columns, stairs = blocks.lists == 1;
+  for (int64_t row = 0; row < rows && (diagonal || stairs); ++row) {
+    const int32_t* const list = blocks.key_blocks + blocks.offsets[row];
+    const int64_t count = blocks.offsets[row + 1] - blocks.offsets[row];
+    diagonal = diagonal && count == 1 && list[0] == row;
+    stairs = stairs && count == std::min(row, columns);
+    for (int64_t n = 0; n < count && stairs; ++n) stairs = list[n] == n;
+  }
+  return diagonal ? ListForm::kDiagonal : stairs ? ListForm::kStairs : ListForm::kListed;
+}
 
 TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length) {
   const int64_t query_blocks = (query_length + blocks.query_block - 1) / blocks.query_block;

@@ -147,11 +147,6 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   return differentiable({{q, k, v, bias}, pattern, mask, dropout, scale, weights})[0];
 }
 
-bool has_every_attention(const Tensor& t) {
-  static const auto op = find_op<bool(const Tensor&)>("lra::has_every_attention");
-  return op.call(t);
-}
-
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
@@ -180,7 +175,6 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("attention_with_logsumexp(" LRA_ATTENTION_SCHEMA ") -> (Tensor, Tensor)");
   m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_OPTIONS_SCHEMA ") -> Tensor");
   m.def("attention_forward(" LRA_ATTENTION_CALL_SCHEMA ") -> (Tensor, Tensor)");
-  m.def("has_every_attention(Tensor t) -> bool");
   m.def("attention_pairs(" LRA_ATTENTION_CALL_SCHEMA ") -> int");
   m.def("attention_backward(" LRA_ATTENTION_CALL_SCHEMA
         ", *, Tensor grad, Tensor? grad_logsumexp, Tensor out, Tensor softmax, Tensor(a!) grad_q, "
@@ -195,7 +189,6 @@ TORCH_LIBRARY_IMPL(lra, CompositeImplicitAutograd, m) {
 
 TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
   m.impl("attention_pairs", boxed<count_pairs>());
-  m.impl("has_every_attention", [](const Tensor&) { return true; });
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {

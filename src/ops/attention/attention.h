@@ -44,17 +44,12 @@ struct AttentionDropout {
 // means 1 / sqrt(E). A query without a visible key gives 0. `bias` is float32, also with bfloat16
 // inputs (float64 with float64); undefined means none. It is a table [H, L, S], or relative, [H, L
 // + S - 1]: number j - i + L - 1 for query i and key j. Neither a bias nor the Laplace function can
-// be combined with runs. On a GPU, V is E, and the Laplace function and a relative bias are
-// refused.
+// be combined with runs.
 at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
                      const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
                      const AttentionDropout& dropout = {}, double scale = 0,
                      const at::Tensor& bias_HLS = {},
                      AttentionWeights weights = AttentionWeights::kSoftmax);
-
-// True unless the device of `t` has kernels of its own, as a GPU: they have neither the Laplace
-// function nor a relative bias.
-bool has_every_attention(const at::Tensor& t);
 
 // Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
 // that saw none. Both are differentiable.
@@ -66,14 +61,23 @@ PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k
                                    const AttentionMask& mask = {},
                                    const AttentionDropout& dropout = {}, double scale = 0);
 
-// Some of the keys that a query may see: k and v [B, S, H, E], or, with `rows`, int64 [S'] on their
-// device, each row at most once, only these rows of k and v.
+// The rows n of an axis with first <= n mod period < end; all with the period 0.
+struct PeriodicRows {
+  int64_t period = 0, first = 0, end = 0;
+
+  // These rows of [B, S, ...]: [B, S', ...].
+  at::Tensor of(const at::Tensor& t) const;
+  // Adds [B, S', ...] to these rows of `sum`.
+  void add_to(const at::Tensor& sum, const at::Tensor& t) const;
+};
+
+// Some of the keys that a query may see: k and v [B, S, H, E], or only some of their rows.
 struct AttentionPart {
   at::Tensor k_BSHE, v_BSHE;
-  AttentionPattern pattern = {};  // of the S' keys, as are mask and dropout
+  AttentionPattern pattern = {};  // of the rows taken, S' of them, as are mask and dropout
   AttentionMask mask = {};
   AttentionDropout dropout = {};
-  at::Tensor rows = {};
+  PeriodicRows rows = {};
 };
 
 // Attention of q [B, L, H, E] to the keys of all parts in one softmax; a key that two parts

@@ -18,14 +18,14 @@ using torch::autograd::variable_list;
 
 struct Call {
   size_t k = 0, v = 0;           // places in the list of tensors
-  Tensor rows;                   // of these; undefined: all
+  PeriodicRows rows;             // of these
   AttentionArguments arguments;  // but for q, k and v
 
   AttentionArguments of(const Tensor& q, const Tensor& all_k, const Tensor& all_v) const {
     AttentionArguments a = arguments;
     a.in.q = q;
-    a.in.k = rows.defined() ? all_k.index_select(1, rows) : all_k;
-    a.in.v = rows.defined() ? all_v.index_select(1, rows) : all_v;
+    a.in.k = rows.of(all_k);
+    a.in.v = rows.of(all_v);
     return a;
   }
 };
@@ -55,10 +55,10 @@ void merge(AttentionResults& all, const AttentionResults& part, double scale) {
 }
 
 // Adds the gradient of the chosen rows of `input` to `sum`, which is undefined before the first.
-void add_gradient(Tensor& sum, const Tensor& grad, const Tensor& rows, const Tensor& input) {
-  if (rows.defined()) {
+void add_gradient(Tensor& sum, const Tensor& grad, const PeriodicRows& rows, const Tensor& input) {
+  if (rows.period > 0) {
     if (!sum.defined()) sum = at::zeros(input.sizes(), input.options());
-    sum.index_add_(1, rows, grad);
+    rows.add_to(sum, grad);
   } else if (sum.defined()) {
     sum.add_(grad);
   } else {
@@ -145,10 +145,42 @@ size_t place_of(const Tensor& t, variable_list& tensors) {
 
 }  // namespace
 
+namespace {
+
+// Chosen rows in the periods that the length holds, and behind them.
+struct Periods {
+  Periods(const PeriodicRows& rows, int64_t length)
+      : whole(length / rows.period * rows.period),
+        rest(std::clamp(length - whole, rows.first, rows.end) - rows.first) {}
+  int64_t whole, rest;
+};
+
+}  // namespace
+
+Tensor PeriodicRows::of(const Tensor& t) const {
+  if (period == 0) return t;
+  const Periods p(*this, t.size(1));
+  const Tensor rows = t.narrow(1, 0, p.whole)
+                          .unflatten(1, {p.whole / period, period})
+                          .narrow(2, first, end - first)
+                          .flatten(1, 2);
+  return p.rest == 0 ? rows : at::cat({rows, t.narrow(1, p.whole + first, p.rest)}, 1);
+}
+
+void PeriodicRows::add_to(const Tensor& sum, const Tensor& t) const {
+  const Periods p(*this, sum.size(1));
+  const int64_t count = p.whole / period * (end - first);
+  sum.narrow(1, 0, p.whole)
+      .unflatten(1, {p.whole / period, period})
+      .narrow(2, first, end - first)
+      .add_(t.narrow(1, 0, count).unflatten(1, {p.whole / period, end - first}));
+  if (p.rest > 0) sum.narrow(1, p.whole + first, p.rest).add_(t.narrow(1, count, p.rest));
+}
+
 Tensor joint_attention(const Tensor& q, const std::vector<AttentionPart>& parts) {
   LRA_CHECK(!parts.empty());
   const AttentionPart& first = parts[0];
-  if (parts.size() == 1 && !first.rows.defined()) {
+  if (parts.size() == 1 && first.rows.period == 0) {
     return attention(q, first.k_BSHE, first.v_BSHE, first.pattern, first.mask, first.dropout);
   }
   variable_list tensors;

@@ -17,8 +17,14 @@ struct Part {
   AttentionPattern pattern = {};
   AttentionMask mask = {};
   AttentionDropout dropout = {};
-  Tensor rows = {};
+  PeriodicRows rows = {};
 };
+
+// The chosen rows, one by one.
+Tensor chosen_rows(const PeriodicRows& rows, int64_t length) {
+  const Tensor all = at::arange(length, at::kLong), place = all.remainder(rows.period);
+  return all.masked_select(place.ge(rows.first).logical_and(place.lt(rows.end)));
+}
 
 TensorFunction joint(const std::vector<Part>& parts) {
   return [parts](const std::vector<Tensor>& in) {
@@ -37,7 +43,7 @@ TensorFunction dense(const std::vector<Part>& parts) {
     std::vector<Tensor> k, v, allowed, factors;
     for (const Part& p : parts) {
       const auto chosen = [&](const Tensor& t) {
-        return p.rows.defined() ? t.index_select(1, p.rows) : t;
+        return p.rows.period > 0 ? t.index_select(1, chosen_rows(p.rows, t.size(1))) : t;
       };
       k.push_back(chosen(in[1 + 2 * p.n]));
       v.push_back(chosen(in[2 + 2 * p.n]));
@@ -72,24 +78,20 @@ Tensor ragged_rows(int64_t length) {
   return mask;
 }
 
-Tensor every_third(int64_t length) { return at::arange(0, length, 3, at::kLong); }
-Tensor the_others(int64_t length) {
-  const Tensor all = at::arange(length, at::kLong);
-  return all.masked_select(all.remainder(3).ne(0));
-}
+constexpr PeriodicRows kEveryThird = {3, 0, 1}, kTheOthers = {3, 1, 3};
 
 // Own block, some rows of the same keys, and keys of another kind, each with its own dropout.
 std::vector<Part> three_parts(int64_t length, int64_t others) {
-  const Tensor rows = every_third(length), mask = ragged_rows(length);
+  const Tensor mask = ragged_rows(length), of_rows = kEveryThird.of(mask);
   const AttentionPattern all_blocks = {.offsets = at::tensor({0, 1}, at::kLong),
                                        .key_blocks = at::tensor({0}, at::kInt),
                                        .query_block = length,
-                                       .key_block = rows.numel()};
+                                       .key_block = of_rows.size(1)};
   return {{.pattern = diagonal_pattern(length, 8), .mask = {mask, mask}, .dropout = {0.3, 5}},
           {.pattern = all_blocks,
-           .mask = {mask.index_select(1, rows), mask},
+           .mask = {of_rows.contiguous(), mask},
            .dropout = {0.2, 6},
-           .rows = rows},
+           .rows = kEveryThird},
           {.n = 1, .mask = {ragged_rows(others), mask}, .dropout = {0.1, 7}}};
 }
 
@@ -114,7 +116,7 @@ TEST(JointAttention, AgreesInBf16) {
 
 TEST(JointAttention, TakesPartsOfChosenRowsAlone) {
   for (const int64_t length : {2, 50}) {
-    const std::vector<Part> parts = {{.rows = the_others(length)}, {.rows = every_third(length)}};
+    const std::vector<Part> parts = {{.rows = kTheOthers}, {.rows = kEveryThird}};
     expect_agrees(joint(parts), at::kFloat, dense(parts), inputs(length, {length}));
     const std::vector<Part> alone = {parts[1]};
     expect_agrees(joint(alone), at::kFloat, dense(alone), inputs(length, {length}));
@@ -124,8 +126,8 @@ TEST(JointAttention, TakesPartsOfChosenRowsAlone) {
 TEST(JointAttention, SumsTheGradientsOfATensorThatIsKeyAndValue) {
   const auto in = inputs(20, {20});
   const TensorFunction ours = [](const std::vector<Tensor>& t) {
-    return joint_attention(t[0], {{.k_BSHE = t[1], .v_BSHE = t[1], .rows = every_third(20)},
-                                  {.k_BSHE = t[1], .v_BSHE = t[1], .rows = the_others(20)}});
+    return joint_attention(t[0], {{.k_BSHE = t[1], .v_BSHE = t[1], .rows = kEveryThird},
+                                  {.k_BSHE = t[1], .v_BSHE = t[1], .rows = kTheOthers}});
   };
   const TensorFunction oracle = [](const std::vector<Tensor>& t) {
     return dense_attention(t[0], t[1], t[1], at::ones({1, 1, 20, 20}, at::kBool));
@@ -175,9 +177,7 @@ std::vector<Tensor> inputs_of_scores(double score, int64_t queries,
 // against the large numbers too, so the rest may be three times as far off.
 TEST(JointAttention, IsAsExactWhereScoresAreLarge) {
   const std::vector<std::vector<Part>> cases = {
-      three_parts(131, 40),
-      {{}, {.n = 1}},
-      {{.rows = the_others(131)}, {.rows = every_third(131)}}};
+      three_parts(131, 40), {{}, {.n = 1}}, {{.rows = kTheOthers}, {.rows = kEveryThird}}};
   for (const double score : {1.0, 1e4, 1e6}) {
     for (const auto& parts : cases) {
       SCOPED_TRACE(testing::Message() << parts.size() << " parts, scores of " << score);

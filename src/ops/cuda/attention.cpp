@@ -20,38 +20,51 @@ Tensor copied(const T* data, size_t count, const Tensor& like) {
       like);
 }
 
-// A problem whose block lists are on the device, and the lists as seen from the keys.
+// A problem whose block lists are on the device, unless their form says it all.
 class DeviceProblem {
  public:
   DeviceProblem(const kernels::AttentionProblem& problem, const Tensor& like) : problem_(problem) {
     kernels::check_attention_rules(problem);
     if (problem.visible.blocks == nullptr) return;
     blocks_ = *problem.visible.blocks;
+    form_ = cuda::form_of(blocks_, problem.shape.query_length, problem.shape.key_length);
+    problem_.visible.blocks = &blocks_;
+    if (form_ != cuda::ListForm::kListed) {
+      blocks_.offsets = nullptr;
+      blocks_.key_blocks = nullptr;
+      return;
+    }
     const int64_t block = blocks_.query_block, length = problem.shape.query_length;
     const auto rows = static_cast<size_t>(blocks_.lists * ((length + block - 1) / block));
     offsets_ = copied(blocks_.offsets, rows + 1, like);
     key_blocks_ = copied(blocks_.key_blocks, static_cast<size_t>(blocks_.offsets[rows]), like);
     blocks_.offsets = offsets_.const_data_ptr<int64_t>();
     blocks_.key_blocks = key_blocks_.const_data_ptr<int32_t>();
-    problem_.visible.blocks = &blocks_;
   }
   DeviceProblem(const DeviceProblem&) = delete;
   DeviceProblem& operator=(const DeviceProblem&) = delete;
   const kernels::AttentionProblem& get() const { return problem_; }
+  cuda::ListForm form() const { return form_; }
 
  private:
   kernels::AttentionProblem problem_;
   kernels::BlockLists blocks_;
+  cuda::ListForm form_ = cuda::ListForm::kListed;
   Tensor offsets_, key_blocks_;
 };
 
 // Scratch memory of the backward pass.
 class Scratch {
  public:
-  Scratch(const kernels::AttentionProblem& problem, const Tensor& softmax)
+  Scratch(const kernels::AttentionProblem& problem, cuda::ListForm form, bool has_relative_bias,
+          const Tensor& softmax)
       : mean_(at::empty_like(softmax[0])) {
     scratch_.mean = mean_.mutable_data_ptr<float>();
-    if (problem.visible.blocks == nullptr) return;
+    if (has_relative_bias) {
+      by_distance_ = at::empty({cuda::relative_bias_scratch(problem, form)}, softmax.options());
+      scratch_.by_distance = by_distance_.mutable_data_ptr<float>();
+    }
+    if (problem.visible.blocks == nullptr || form != cuda::ListForm::kListed) return;
     const auto lists = cuda::transpose(*problem.visible.blocks, problem.shape.query_length,
                                        problem.shape.key_length);
     offsets_ = copied(lists.offsets.data(), lists.offsets.size(), softmax);
@@ -62,22 +75,27 @@ class Scratch {
   const cuda::AttentionScratch& get() const { return scratch_; }
 
  private:
-  Tensor mean_, offsets_, query_blocks_;
+  Tensor mean_, by_distance_, offsets_, query_blocks_;
   cuda::AttentionScratch scratch_;
 };
 
-// Refuses what only the CPU has kernels for.
-void check_kernels(const AttentionArguments& a) {
-  with_device_type(a.in.q, "lra::attention", [](auto) {});
-  const bool is_relative = a.in.bias.defined() && a.in.bias.dim() == 2;
-  if (!is_relative && a.weights == AttentionWeights::kSoftmax && a.in.v.size(3) == a.in.q.size(3)) {
-    return;
+// Columns of values, as wide as the kernels take them. Wider values than 64, or than keys, are cut
+// into several: every slice has the same weights.
+struct Slice {
+  int64_t first, width;
+  Tensor of(const Tensor& t) const { return t.narrow(3, first, width); }
+};
+std::vector<Slice> slices_of(const AttentionArguments& a) {
+  constexpr int64_t kWidth = 64, kVector = 8;
+  const int64_t width = a.in.v.size(3), widest = std::max(kWidth, a.in.q.size(3));
+  if (width <= widest) return {{0, width}};
+  const int64_t count = (width + widest - 1) / widest;
+  const int64_t each = ((width + count - 1) / count + kVector - 1) / kVector * kVector;
+  std::vector<Slice> slices;
+  for (int64_t first = 0; first < width; first += each) {
+    slices.push_back({first, std::min(each, width - first)});
   }
-  throw Error({.where = "lra::attention",
-               .what = "has no kernel on a GPU for the Laplace function, a bias for each distance, "
-                       "or values of another width than queries",
-               .expected = "a softmax, a bias [H, L, S], and widths that are the same",
-               .advice = "compute on the CPU"});
+  return slices;
 }
 
 // True unless the arguments are those for double, which has no kernel on a device.
@@ -101,7 +119,8 @@ bool is_aligned(const Tensor& t) {
 bool is_the_librarys(const AttentionArguments& a) {
   // Only the kernels with lists check them.
   if (a.in.q.scalar_type() != at::kBFloat16 || a.is_part || a.pattern.offsets.defined() ||
-      a.in.bias.defined()) {
+      a.in.bias.defined() || a.weights != AttentionWeights::kSoftmax ||
+      a.in.v.size(3) != a.in.q.size(3)) {
     return false;
   }
   const AttentionCall call(a);
@@ -133,7 +152,6 @@ void library_backward(const AttentionArguments& a, const AttentionBackwardArgume
 Stack forward(Values values) {
   const AttentionArguments a = attention_arguments(values);
   const Tensor& q = a.in.q;
-  check_kernels(a);
   const OnDeviceOf device(q, {a.pattern.runs, a.in.bias});
   // LibTorch's own switch is heeded (at::Context::setSDPUseFlash,
   // torch.backends.cuda.enable_flash_sdp).
@@ -143,18 +161,28 @@ Stack forward(Values values) {
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
-      cuda::attention_forward(DeviceProblem(problem, q).get(), args, device.stream());
+      const DeviceProblem here(problem, q);
+      cuda::attention_forward(here.get(), here.form(), args, device.stream());
     }
   };
-  const auto [out, softmax] = attention_forward_by(kernel, a);
-  return {out, softmax};
+  with_device_type(q, "lra::attention", [](auto) {});
+  std::vector<Tensor> outs;
+  Tensor softmax;
+  for (const Slice& slice : slices_of(a)) {
+    AttentionArguments of_slice = a;
+    of_slice.in.v = slice.of(a.in.v);
+    const AttentionResults results = attention_forward_by(kernel, of_slice);
+    outs.push_back(results.out);
+    softmax = results.softmax;
+  }
+  return {outs.size() == 1 ? outs[0] : at::cat(outs, 3), softmax};
 }
 
 Stack backward(Values values) {
   const AttentionArguments a = attention_arguments(values);
   const AttentionBackwardArguments b = attention_backward_arguments(values);
   const Tensor& q = a.in.q;
-  check_kernels(a);
+  with_device_type(q, "lra::attention", [](auto) {});
   const OnDeviceOf device(q, {a.pattern.runs, a.in.bias, b.grad, b.grad_logsumexp, b.out, b.softmax,
                               b.to.q, b.to.k, b.to.v, b.to.bias});
   if (b.softmax.size(0) == 1) {
@@ -163,12 +191,32 @@ Stack backward(Values values) {
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
-      const Scratch scratch(problem, b.softmax);
-      cuda::attention_backward(DeviceProblem(problem, q).get(), args, scratch.get(),
-                               device.stream());
+      const DeviceProblem here(problem, q);
+      const Scratch scratch(problem, here.form(), args.grad_bias.is_relative(), b.softmax);
+      cuda::attention_backward(here.get(), here.form(), args, scratch.get(), device.stream());
     }
   };
-  attention_backward_by(kernel, a, b);
+  check_backward_shapes(a, b);
+  for (const Slice& slice : slices_of(a)) {
+    AttentionArguments of_slice = a;
+    AttentionBackwardArguments results = b;
+    of_slice.in.v = slice.of(a.in.v);
+    results.grad = slice.of(b.grad);
+    results.out = slice.of(b.out);
+    results.to.v = slice.of(b.to.v);
+    const bool is_first = slice.first == 0;
+    if (!is_first) {
+      results.grad_logsumexp = Tensor();
+      for (Tensor* t : {&results.to.q, &results.to.k, &results.to.bias}) {
+        if (t->defined()) *t = at::empty_like(*t);
+      }
+    }
+    attention_backward_by(kernel, of_slice, results);
+    if (is_first) continue;
+    b.to.q.add_(results.to.q);
+    b.to.k.add_(results.to.k);
+    if (b.to.bias.defined()) b.to.bias.add_(results.to.bias);
+  }
   return {};
 }
 
@@ -176,7 +224,6 @@ Stack backward(Values values) {
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   m.impl("attention_forward", boxed<forward>());
-  m.impl("has_every_attention", [](const Tensor&) { return false; });
   m.impl("attention_backward", boxed<backward>());
 }
 
