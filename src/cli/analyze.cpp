@@ -28,7 +28,10 @@ ExitCode analyze(const Program& program, const AnalyzeArguments& a, const std::s
   Json all = Json::array();
   for (const std::string& folder : a.runs) {
     refuse_unwritable(training::RunFolder{folder});
-    training::refuse_masked(training::read_run({folder}).config, "an analysis");
+    // Scores and gradients of places are as good as those of a class.
+    if (kind != "reach") {
+      training::refuse_masked(training::read_run({folder}).config, "an analysis");
+    }
     std::optional<AnalysisRecord> record = analysis_of(kind, program.common, a, folder);
     if (!record) return ExitCode::kStopped;
     record->provenance.finished_utc = utc_now();
@@ -152,6 +155,20 @@ void add_analyze(CLI::App& app, Program& program) {
               "receptive fields in tokens, separated by commas (default 16,64,256)");
   add_numbers(*controls, "--lengths", a->lengths,
               "lengths at which texts are cut instead of task.length, separated by commas");
+
+  auto* reach =
+      add_kind(*parent, program, a, "reach",
+               "how far each layer reaches: gradients by distance, and the score in windows");
+  add_weights(*reach, a->weights);
+  add_split(*reach, *a);
+  add_data_options(*reach, *a);
+  add_examples(*reach, *a);
+  add_numbers(*reach, "--fields", a->fields,
+              "windows in tokens, separated by commas (default 4,16,64,256)");
+  reach
+      ->add_option("--gradients", a->gradients,
+                   "number of examples whose gradients are measured (default 50)")
+      ->check(count_range());
 
   auto* transfer =
       add_kind(*parent, program, a, "transfer",

@@ -159,6 +159,16 @@ std::string controls_text(const ControlsResult& controls) {
   return text;
 }
 
+std::string reach_text(const ReachResult& reach) {
+  TextTable table({"reach of", "90 % of gradients", "equal ones", "window"});
+  for (const ReachFigures& layer : reach.layers) {
+    table.add_row({layer.layer, thousands(layer.distance), thousands(layer.equal),
+                   layer.window ? thousands(*layer.window) : "-"});
+  }
+  return table.text() + "distances in tokens; window: the smallest that costs at most a point\n\n" +
+         changed_inputs_text(reach.scores);
+}
+
 std::string transfer_text(const TransferResult& transfer) {
   std::string text = "on " + transfer.task_title + "\n" + changed_inputs_text(transfer.scores);
   for (const ChangedInput& c : transfer.scores) {
@@ -199,6 +209,7 @@ std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   if (r.embeddings) text += embeddings_text(*r.embeddings);
   if (r.controls) text += controls_text(*r.controls);
   if (r.transfer) text += transfer_text(*r.transfer);
+  if (r.reach) text += reach_text(*r.reach);
   if (r.breakdown) text += breakdown_text(*r.breakdown);
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>{})) {
     text += "warning: " + printable(warning) + "\n";

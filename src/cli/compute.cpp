@@ -7,30 +7,34 @@
 namespace lra::cli {
 namespace {
 
-// [mixer] of the --set assignments.
-ConfigTable mixer_settings(const std::vector<std::string>& sets) {
+// [section] of the --set assignments, which may hold no other.
+ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets) {
   ConfigTable all;
   for (const std::string& set : sets) apply_override(all, set);
   for (const auto& [key, value] : all) {
-    if (key == "mixer" && value.as_table()) continue;
+    if (key == section && value.as_table()) continue;
     throw Error({.where = value.where,
                  .what = "unknown setting '" + key + "'",
-                 .expected = "mixer.SETTING=VALUE"});
+                 .expected = section + ".SETTING=VALUE"});
   }
-  return all.table("mixer");
+  return all.table(section);
 }
 
 }  // namespace
 
 void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();
-  auto* command =
-      add_command(app, program, "eval",
-                  "evaluate a run: accuracy, where it fails, and the prediction of each example",
-                  [&program, a] {
-                    (void)training::read_run({a->run});
-                    return eval(program, *a);
-                  });
+  auto* command = add_command(
+      app, program, "eval",
+      "evaluate a run: accuracy, where it fails, and the prediction of each example",
+      [&program, a] {
+        const training::StoredRun run = training::read_run({a->run});
+        a->task = settings_of("task", a->sets);
+        ConfigTable task = run.config.task_settings;
+        merge(task, a->task);
+        a->task = a->sets.empty() ? ConfigTable() : run.config.task_spec().resolve(task);
+        return eval(program, *a);
+      });
   command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")->check(one_split());
   add_weights(*command, a->weights);
@@ -39,6 +43,8 @@ void add_eval(CLI::App& app, Program& program) {
       "--predictions", a->predictions,
       "write prediction, probabilities and properties of each example to this CSV file");
   command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
+  add_set_option(*command, a->sets,
+                 "task.KEY=VALUE: evaluate on data made for another setting, such as longer ones");
 }
 
 void add_export(CLI::App& app, Program& program) {
@@ -59,12 +65,12 @@ void add_mixer(CLI::App& app, Program& program) {
   CLI::App* mixer = app.add_subcommand("mixer", "run one mixer on a tensor from a file");
   mixer->require_subcommand(1);
   auto a = std::make_shared<MixerArguments>();
-  auto* command =
-      add_command(*mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
-                  [&program, a] {
-                    a->settings = mixers::find_mixer(a->name).resolve(mixer_settings(a->sets));
-                    return run_mixer(program, *a);
-                  });
+  auto* command = add_command(
+      *mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
+      [&program, a] {
+        a->settings = mixers::find_mixer(a->name).resolve(settings_of("mixer", a->sets));
+        return run_mixer(program, *a);
+      });
   command->add_option("name", a->name, "a model")->required();
   command
       ->add_option(

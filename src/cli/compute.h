@@ -37,6 +37,8 @@ struct EvalArguments {
   training::WeightsChoice weights;
   bool other_data = false;
   std::string predictions;  // a file to write; empty: none
+  std::vector<std::string> sets;
+  ConfigTable task;  // the whole [task] with the sets; empty without sets
 };
 ExitCode eval(const Program& program, const EvalArguments& a);
 
@@ -92,7 +94,7 @@ struct AnalyzeArguments {
   training::WeightsChoice weights;
   std::string split, data, thresholds;  // thresholds: empty for those of default_thresholds()
   bool other_data = false;
-  int64_t samples = 1000, examples = 0, count = 4;
+  int64_t samples = 1000, examples = 0, count = 4, gradients = 50;
   std::vector<int64_t> indices, fields, lengths;
   std::string to = "pathx";
   std::vector<std::string> positions = {"stretched", "continued"};

@@ -24,6 +24,6 @@ Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& commo
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
                                                const std::string& folder);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,
-    analyze_embeddings, analyze_controls, analyze_transfer, analyze_breakdown;
+    analyze_embeddings, analyze_controls, analyze_transfer, analyze_reach, analyze_breakdown;
 
 }  // namespace lra::cli

@@ -314,7 +314,8 @@ std::optional<AnalysisRecord> analysis_of(const std::string& kind, const CommonO
       {"span", analyze_span},           {"generalization", analyze_generalization},
       {"rollout", analyze_rollout},     {"convergence", analyze_convergence},
       {"controls", analyze_controls},   {"embeddings", analyze_embeddings},
-      {"breakdown", analyze_breakdown}, {"transfer", analyze_transfer}};
+      {"breakdown", analyze_breakdown}, {"transfer", analyze_transfer},
+      {"reach", analyze_reach}};
   return kinds.at(kind)(common, a, folder);
 }
 

@@ -1,6 +1,7 @@
 // lra eval: accuracy, loss and where a finished or running run fails.
 #include <cstdio>
 
+#include "analysis/adapted_model.h"
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
@@ -119,16 +120,47 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   if (breakdown) std::printf("%s", breakdown_text(*breakdown).c_str());
 }
 
+// The run's weights for its task with other settings: a model of another length.
+void change_task(training::LoadedRun& run, const ConfigTable& settings) {
+  training::RunConfig& config = run.stored.config;
+  std::unique_ptr<tasks::Task> task = config.task_spec().make(settings);
+  const TaskShape shape = task->shape();
+  analysis::refuse_other_examples(run, shape);
+  auto model = std::make_unique<models::SequenceClassifier>(analysis::adapted_model(
+      run, {.shape = shape, .receptive_field = config.model_config.receptive_field}));
+  // As many tokens at once as the run evaluates.
+  int64_t& batch = config.train.eval_batch_size;
+  batch = std::max<int64_t>(1, batch * run.task->shape().length / shape.length);
+  config.task_settings = settings;
+  run.model = std::move(model);
+  run.task = std::move(task);
+}
+
+// Generated if it can be and there is none. The run's own data is refused: a task that takes
+// shorter sequences would accept it.
+Dataset data_of_changed_task(const training::LoadedRun& run, const EvalArguments& a, bool quiet) {
+  const std::string root = training::data_root_of({run.folder}, a.data);
+  Dataset dataset = tasks::prepare_data(run.stored.config.task_spec(), *run.task, root, quiet);
+  if (dataset.hash() != run.stored.record.data_hash) return dataset;
+  throw Error({.where = root,
+               .what = "holds the run's own data",
+               .expected = "data for the settings of --set",
+               .advice = "name another folder with --data: it is filled if it is there and empty"});
+}
+
 }  // namespace
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
-  const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained,
-                                at::Device(program.common.device));
+  training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained,
+                          at::Device(program.common.device));
   if (!a.predictions.empty()) {
     training::refuse_masked(run.stored.config, "--predictions");
     refuse_predictions_file(a.predictions);
   }
-  const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
+  if (!a.sets.empty()) change_task(run, a.task);
+  const auto dataset =
+      a.sets.empty() ? training::open_run_data(run, {a.data, a.other_data, program.common.quiet})
+                     : data_of_changed_task(run, a, program.common.quiet);
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet,
                                              !a.predictions.empty());
   if (result.stopped) return ExitCode::kStopped;

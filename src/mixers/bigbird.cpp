@@ -7,7 +7,8 @@
 // from those that it does not attend to already; all of them if there are too few. They are a
 // function of the run's seed and of the number of blocks, not of the step. "Last block" and the
 // candidates are those of the valid length of each example, so that padding changes nothing; the
-// last block may be short. Attention weights are dropped as in any other mechanism; the released
+// last block may be short. With `causal`, which the paper does not have, the pattern is the same
+// without later tokens. Attention weights are dropped as in any other mechanism; the released
 // code does not (docs/deviations.md, 12).
 #include <algorithm>
 #include <map>
@@ -97,7 +98,8 @@ class BigBird : public SequenceLayer {
     return {.offsets = at::tensor(rows.offsets, at::kLong),
             .key_blocks = at::tensor(rows.key_blocks, at::kInt),
             .query_block = config_.block,
-            .key_block = config_.block};
+            .key_block = config_.block,
+            .right = config_.causal ? 0 : -1};
   }
 
   // The rows of every head for a sequence of `blocks` blocks, drawn once.

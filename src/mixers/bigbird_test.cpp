@@ -2,6 +2,7 @@
 #include <set>
 
 #include "mixers/test_oracles.h"
+#include "mixers/test_variants.h"
 
 namespace lra::mixers {
 namespace {
@@ -101,8 +102,8 @@ Tensor bigbird_oracle(const OracleInput& in) {
     allowed.push_back(
         allowed_pairs(in, positions.numel() == 0 ? 0 : positions.max().item<int64_t>() + 1));
   }
-  const Tensor visible =
-      ops::masks_allow(at::stack(allowed), {.keys = in.valid_BL, .queries = in.valid_BL});
+  const Tensor visible = ops::masks_allow(at::stack(allowed).logical_and(pairs_in_order(in)),
+                                          {.keys = in.valid_BL, .queries = in.valid_BL});
   return merge_heads(
       in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
                                heads_of(in, "qkv.weight", 2), visible, in.dropout));
@@ -114,6 +115,11 @@ TEST(BigBird, DrawsFromTheFirst1024TokensAsReleased) {
   ops::expect_agrees(mixer.function({}, at::kFloat), at::kFloat, mixer.oracle({}),
                      mixer.inputs(ops::random_tensor({1, kLength, 6}, 3)),
                      {.value = 1e-5, .gradient = 1e-4});
+}
+
+TEST(BigBird, HidesLaterTokensOfItsPattern) {
+  expect_variant_agrees(kBigBird, bigbird_oracle,
+                        "block = 4\nrandom_blocks = 2\nrandom_range = 'all'\ncausal = true");
 }
 
 TEST(BigBird, AttendsToEightBlocksPerHead) {

@@ -3,6 +3,7 @@
 // source.
 #include "io/toml.h"
 #include "mixers/test_oracles.h"
+#include "mixers/test_variants.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {
@@ -10,10 +11,7 @@ namespace {
 
 using at::Tensor;
 
-Tensor transformer(const OracleInput& in) {
-  const int64_t length = in.x_BLD.size(1);
-  return self_attention(in, at::ones({length, length}, at::kBool));
-}
+Tensor transformer(const OracleInput& in) { return self_attention(in, pairs_in_order(in)); }
 
 Tensor linformer(const OracleInput& in) {
   const Tensor valid = in.valid_BL.to(at::kDouble);
@@ -34,7 +32,8 @@ Tensor linear_transformer(const OracleInput& in) {
   const double eps = std::get<double>(in.config.find("eps")->value);
   Tensor weights_BHLS = at::einsum(
       "blhe,bshe->bhls", {phi(heads_of(in, "qkv.weight", 0)), phi(heads_of(in, "qkv.weight", 1))});
-  weights_BHLS = weights_BHLS * in.valid_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1);
+  weights_BHLS = weights_BHLS * in.valid_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1) *
+                 pairs_in_order(in).to(at::kDouble);
   weights_BHLS = weights_BHLS / (weights_BHLS.sum(-1, true) + eps);
   return merge_heads(in,
                      at::einsum("bhls,bshe->blhe", {weights_BHLS, heads_of(in, "qkv.weight", 2)}));
@@ -45,6 +44,30 @@ const ConformanceRow kRows[] = {
     {"linformer", linformer, "rank = 5", 0},
     {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
 };
+
+TEST(CausalAttention, OfTheTransformersAgreesWithItsOracle) {
+  expect_variant_agrees(kTransformer, transformer, "causal = true");
+  expect_variant_agrees(kLinearTransformer, linear_transformer, "eps = 1e-6\ncausal = true");
+}
+
+// The gradient of a token's output with respect to later tokens is 0, and not to the token itself.
+TEST(CausalAttention, SeesNoLaterToken) {
+  constexpr int64_t kLength = 40, kQuery = 17;
+  const Tensor x = ops::random_tensor({1, kLength, 6}, 5, at::kFloat);
+  for (const LayerSpec* spec : kAllMixers) {
+    const auto settings = spec->describe();
+    if (std::ranges::none_of(settings, [](const auto& s) { return s.name == "causal"; })) continue;
+    if (spec->name == "longformer") continue;  // its first token sees all
+    const auto layer = spec->make(
+        layers::Initializer(1), parse_toml("causal = true", "test settings"),
+        {.model_dim = 6, .attention = {.heads = 2, .head_dim = 4}, .max_length = kLength});
+    const Tensor in = x.clone().set_requires_grad(true);
+    layer->forward(in, {})[0][kQuery].square().sum().backward();
+    const Tensor seen = in.grad()[0].ne(0).any(-1);
+    EXPECT_FALSE(seen.narrow(0, kQuery + 1, kLength - kQuery - 1).any().item<bool>()) << spec->name;
+    EXPECT_TRUE(seen.narrow(0, 0, kQuery + 1).any().item<bool>()) << spec->name;
+  }
+}
 
 // Filled before main() by the objects of all test files.
 std::vector<Conformance>& table() {

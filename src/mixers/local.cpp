@@ -48,9 +48,10 @@ class Local : public SequenceLayer {
  private:
   Tensor within_blocks(const Tensor& x_BLD, int64_t block, const Tensor& mask_BL,
                        const layers::Context& context) {
-    return output_->forward(
-        ops::packed_attention(qkv_->forward(x_BLD), ops::diagonal_pattern(x_BLD.size(1), block),
-                              {mask_BL, mask_BL}, {context.attention_dropout, context.key}));
+    ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), block);
+    if (config_.causal) pattern.right = 0;  // groups keep the order of their tokens
+    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern, {mask_BL, mask_BL},
+                                                  {context.attention_dropout, context.key}));
   }
 
   Tensor strided(const Tensor& x_BLD, const layers::Context& context) {

@@ -16,7 +16,7 @@ Tensor local(const OracleInput& in) {
   for (int64_t i = 0; i < length; ++i) {
     for (int64_t j = 0; j < length; ++j) same_block[i][j] = i / block == j / block;
   }
-  return self_attention(in, same_block);
+  return self_attention(in, same_block.logical_and(pairs_in_order(in)));
 }
 
 // Tokens listed group by group, each group filled up to the rows of the largest; -1 for a row that
@@ -51,16 +51,19 @@ Tensor strided_oracle(const OracleInput& in) {
   OracleInput sorted = in;
   sorted.x_BLD = in.x_BLD.index_select(1, take);
   sorted.valid_BL = at::logical_and(in.valid_BL.index_select(1, take), filled);
-  return self_attention(sorted, same_group).index_select(1, place);
+  return self_attention(sorted, same_group.logical_and(pairs_in_order(sorted)))
+      .index_select(1, place);
 }
 
 const ConformanceRow kLocalRow{"local", local, "block = 8", 8};
 
 TEST(Local, AttendsWithinStridedGroups) {
-  for (const char* settings : {"block = 8\ngroups = 'strided'", "block = 3\ngroups = 'strided'",
-                               "block = 50\ngroups = 'strided'"}) {
+  for (const char* settings :
+       {"block = 8\ngroups = 'strided'", "block = 3\ngroups = 'strided'",
+        "block = 50\ngroups = 'strided'", "block = 3\ngroups = 'strided'\ncausal = true"}) {
     expect_variant_agrees(kLocal, strided_oracle, settings);
   }
+  expect_variant_agrees(kLocal, local, "block = 8\ncausal = true");
 }
 
 std::shared_ptr<SequenceLayer> strided_mixer(int64_t max_length) {

@@ -20,7 +20,10 @@
 // tested with the features it was trained with; the paper finds that redrawing helps a model to
 // learn softmax attention itself, which requires a short interval.
 //
-// Bidirectional only: inside a block of a causal pass the order of the sums cannot be exchanged.
+// With `causal`, j <= i in both sums. Their order cannot be exchanged then, so the features exist:
+// their products with the values are summed by the scan of ops/scan/matrix_scan.h. Logarithms of a
+// query's features are relative to the largest, and those of keys at most 60, which no query of
+// usual length reaches: at E = 64 they are below 40.
 //
 // `features = "relu"` is the variant that the benchmark's authors ran on all tasks but ListOps:
 // phi(x) = relu(x) + 1e-3 without any random numbers (docs/deviations.md, 13a).
@@ -33,6 +36,7 @@
 #include "mixers/specs/performer.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
+#include "ops/linear.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {
@@ -41,6 +45,7 @@ namespace {
 using at::Tensor;
 
 constexpr double kReluOffset = 1e-3;
+constexpr double kLargestLog = 60;  // of a key's feature: sums of exp(60) v stay far below 1e38
 
 class Performer : public SequenceLayer {
  public:
@@ -58,12 +63,15 @@ class Performer : public SequenceLayer {
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const Tensor qkv_BL3HE = qkv_->forward(x_BLD);
     if (config_.features == "relu") {
-      return output_->forward(ops::packed_feature_attention(
-          qkv_BL3HE, context.mask_BL, {.map = kernels::FeatureMap::kRelu, .offset = kReluOffset}));
+      const auto attend =
+          config_.causal ? ops::causal_feature_attention : ops::packed_feature_attention;
+      return output_->forward(attend(qkv_BL3HE, context.mask_BL,
+                                     {.map = kernels::FeatureMap::kRelu, .offset = kReluOffset}));
     }
     const auto parts = qkv_BL3HE.unbind(2);
+    const auto attend = config_.causal ? causal_favor : favor;
     return output_->forward(
-        favor(parts[0], parts[1], parts[2], features(context), context.mask_BL));
+        attend(parts[0], parts[1], parts[2], features(context), context.mask_BL));
   }
 
  private:
@@ -82,6 +90,21 @@ class Performer : public SequenceLayer {
       drawn_index_ = index;
     }
     return drawn_;
+  }
+
+  // As favor(), with features of its own for each position.
+  static Tensor causal_favor(const Tensor& q_BLHE, const Tensor& k_BLHE, const Tensor& v_BLHE,
+                             const Tensor& w_RE, const Tensor& mask_BL) {
+    const auto logs = [&](const Tensor& x_BLHE) {
+      const double scale = std::pow(static_cast<double>(x_BLHE.size(3)), -0.25);
+      const Tensor x = x_BLHE.to(ops::wide_type(x_BLHE)) * scale;
+      return ops::linear(x, w_RE.to(x.scalar_type())) - x.square().sum(-1, true) / 2;
+    };
+    const Tensor q_BLHR = logs(q_BLHE), k_BLHR = logs(k_BLHE).clamp_max(kLargestLog);
+    const auto type = v_BLHE.scalar_type();
+    return ops::causal_attention_of_features(
+        (q_BLHR - q_BLHR.detach().amax(-1, true)).exp().to(type), k_BLHR.exp().to(type), v_BLHE,
+        mask_BL);
   }
 
   // Returns the addend of a score, [B, N, H, 1], as columns of the keys that meet ones in the

@@ -34,7 +34,8 @@ Tensor performer(const OracleInput& in) {
   Tensor weights_BHLS =
       at::einsum("blhr,bshr->bhls", {feature_map(in, heads_of(in, "qkv.weight", 0), {3}),
                                      feature_map(in, heads_of(in, "qkv.weight", 1), {1, 3})});
-  weights_BHLS = weights_BHLS * in.valid_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1);
+  weights_BHLS = weights_BHLS * in.valid_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1) *
+                 pairs_in_order(in).to(at::kDouble);
   const Tensor sums = weights_BHLS.sum(-1, true);
   weights_BHLS = weights_BHLS / at::where(sums.gt(0), sums, 1);
   return merge_heads(in,
@@ -45,6 +46,9 @@ TEST(Performer, AgreesWithItsOracleInEachVariant) {
   // Rounding switches some ReLUs on or off, and their gradients with them.
   expect_variant_agrees(kPerformer, performer, "features = 'relu'",
                         {.value = 0x1p-6, .gradient = 0x1p-3});
+  expect_variant_agrees(kPerformer, performer, "features = 'relu'\ncausal = true",
+                        {.value = 0x1p-6, .gradient = 0x1p-3});
+  expect_variant_agrees(kPerformer, performer, "num_features = 7\ncausal = true");
   expect_variant_agrees(kPerformer, performer, "num_features = 2");
   expect_variant_agrees(kPerformer, performer, "num_features = 12\nnorms = 'fixed'");
 }

@@ -16,11 +16,6 @@ at::Tensor synthesizer(const OracleInput& in);
 
 const ConformanceRow kSynthesizerRow{"synthesizer", synthesizer, "rank = 3", 0};
 
-bool is_on(const OracleInput& in, const char* name) {
-  const ConfigValue* found = in.config.find(name);
-  return found && std::get<bool>(found->value);
-}
-
 std::string variant_of(const OracleInput& in) {
   const ConfigValue* found = in.config.find("variant");
   return found ? std::get<std::string>(found->value) : "factorized_random";
@@ -67,10 +62,8 @@ Tensor synthesizer(const OracleInput& in) {
                           std::sqrt(static_cast<double>(in.shape.attention.head_dim));
   }
   const Tensor v = heads_of(in, dot_product ? "qkv.weight" : "value.weight", dot_product ? 2 : 0);
-  Tensor allowed = at::ones({length, length}, at::kBool);
-  if (is_on(in, "causal")) allowed = allowed.tril();
-  allowed = ops::masks_allow(allowed.unsqueeze(0).unsqueeze(0),
-                             {.keys = in.valid_BL, .queries = in.valid_BL});
+  const Tensor allowed = ops::masks_allow(pairs_in_order(in).unsqueeze(0).unsqueeze(0),
+                                          {.keys = in.valid_BL, .queries = in.valid_BL});
   Tensor weights = scores.masked_fill(~allowed, -1e30).softmax(-1) * allowed;
   if (in.dropout.rate > 0) {
     weights = weights *

@@ -10,6 +10,18 @@ inline int64_t setting(const OracleInput& in, const char* name) {
   return std::get<int64_t>(in.config.find(name)->value);
 }
 
+inline bool is_on(const OracleInput& in, const char* name) {
+  const ConfigValue* found = in.config.find(name);
+  return found && std::get<bool>(found->value);
+}
+
+// bool [L, L]: all pairs of a query and a key, with `causal` those without later keys.
+inline at::Tensor pairs_in_order(const OracleInput& in) {
+  const int64_t length = in.x_BLD.size(1);
+  const at::Tensor all = at::ones({length, length}, at::kBool);
+  return is_on(in, "causal") ? all.tril() : all;
+}
+
 // Part `part` of a projection [parts * H * E, D] applied to x: [B, L, H, E].
 inline at::Tensor heads_of(const OracleInput& in, const char* parameter, int64_t part) {
   const int64_t width = in.shape.attention.heads * in.shape.attention.head_dim;

@@ -2,7 +2,8 @@
 // sqrt(E)) v_j, with dropout on the weights. Memory is linear in L: the scores exist one tile at a
 // time.
 //
-// With `rotary`, queries and keys are turned by their position first (layers/positions.h).
+// With `causal`, a token sees no later one. With `rotary`, queries and keys are turned by their
+// position first (layers/positions.h).
 //
 // Padded queries give zero; the released code lets them attend uniformly (docs/deviations.md, 3).
 #include "mixers/specs/transformer.h"
@@ -19,6 +20,7 @@ class Transformer : public SequenceLayer {
 
   Transformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : rotary_(config.rotary) {
+    if (config.causal) pattern_.right = 0;
     if (rotary_ && shape.attention.head_dim % 2 != 0) {
       throw Error({.where = "mixer.rotary",
                    .what = "heads of odd width " + std::to_string(shape.attention.head_dim),
@@ -33,14 +35,16 @@ class Transformer : public SequenceLayer {
     const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
     const ops::AttentionMask masks{context.mask_BL, context.mask_BL};
     const ops::AttentionDropout dropout{context.attention_dropout, context.key};
-    if (!rotary_) return output_->forward(ops::packed_attention(qkv_BL3HE, {}, masks, dropout));
+    if (!rotary_)
+      return output_->forward(ops::packed_attention(qkv_BL3HE, pattern_, masks, dropout));
     const auto parts = qkv_BL3HE.unbind(2);
     return output_->forward(ops::attention(layers::rotated(parts[0]), layers::rotated(parts[1]),
-                                           parts[2], {}, masks, dropout));
+                                           parts[2], pattern_, masks, dropout));
   }
 
  private:
   bool rotary_;
+  ops::AttentionPattern pattern_;
   std::shared_ptr<layers::HeadProjection> qkv_;
   std::shared_ptr<layers::HeadMerge> output_;
 };

@@ -27,6 +27,12 @@ class EncoderBlock : public layers::Layer {
   // Input of the sequence layer when the input of this block is x: for analyses.
   at::Tensor mixer_input(const at::Tensor& x_BLD) const;
   mixers::SequenceLayer& mixer() const { return *mixer_; }
+  // Puts another sequence layer in the place of the block's, whose parameters stay the model's.
+  // Returns the one that was there.
+  std::shared_ptr<mixers::SequenceLayer> exchange_mixer(
+      std::shared_ptr<mixers::SequenceLayer> other) {
+    return std::exchange(mixer_, std::move(other));
+  }
 
  private:
   // Places of randomness inside a block.

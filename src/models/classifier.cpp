@@ -69,9 +69,7 @@ at::Tensor SequenceClassifier::pooled_blocks(const at::Tensor& x_BLD, const Padd
   return mean_of_blocks(layers::pool(y_KLD, blocks.padding.mask_BL, pooling_), blocks);
 }
 
-at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& layout,
-                                      const StepRandom& random) const {
-  const at::Tensor y_BLD = encoder_->forward(x_BLD, layout, random);
+at::Tensor SequenceClassifier::pooled(const at::Tensor& y_BLD, const Layout& layout) const {
   if (layout.groups.empty()) return layers::pool(y_BLD, layout.padding.mask_BL, pooling_);
   std::vector<at::Tensor> read = layout.split(y_BLD);
   for (size_t g = 0; g < read.size(); ++g) {
@@ -80,15 +78,25 @@ at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& lay
   return at::cat(read).index_select(0, layout.places_B);
 }
 
-at::Tensor SequenceClassifier::at_places(const at::Tensor& x_BLD, const Layout& layout,
-                                         const ModelInput& input, const StepRandom& random) const {
-  const at::Tensor y_TD = encoder_->forward(x_BLD, layout, random).flatten(0, 1);
+at::Tensor SequenceClassifier::at_places(const at::Tensor& y_BLD, const Layout& layout,
+                                         const ModelInput& input) const {
+  const at::Tensor y_TD = y_BLD.flatten(0, 1);
   const at::Tensor places_M =
       layout.places_of(input.places_M, input.length(), has_cls_ ? kClsPositions : 0);
   const at::Tensor read_MD = y_TD.index_select(0, places_M).to(ops::wide_type(y_TD));
   const at::Tensor scores = token_head_->forward(read_MD);
   if (!predicted_values_) return scores;
   return scores / predicted_values_->scale + predicted_values_->zero;
+}
+
+at::Tensor SequenceClassifier::classified(const at::Tensor& read_BD) const {
+  return head_->forward(pair_features_.empty() ? read_BD
+                                               : layers::pair_features(read_BD, pair_features_));
+}
+
+at::Tensor SequenceClassifier::read(const at::Tensor& y_BLD, const Layout& layout,
+                                    const ModelInput& input) const {
+  return token_head_ ? at_places(y_BLD, layout, input) : classified(pooled(y_BLD, layout));
 }
 
 void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
@@ -98,11 +106,8 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
 at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom& random) const {
   const Layout layout = this->layout(input);
   const at::Tensor x_BLD = embedding_->forward(input, random, activations_, layout);
-  if (token_head_) return at_places(x_BLD, layout, input, random);
-  const at::Tensor read = cuts(input.length()) ? pooled_blocks(x_BLD, layout.padding, random)
-                                               : pooled(x_BLD, layout, random);
-  return head_->forward(pair_features_.empty() ? read
-                                               : layers::pair_features(read, pair_features_));
+  if (cuts(input.length())) return classified(pooled_blocks(x_BLD, layout.padding, random));
+  return read(encoder_->forward(x_BLD, layout, random), layout, input);
 }
 
 std::vector<Parameter> SequenceClassifier::parameter_list() const {

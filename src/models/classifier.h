@@ -57,19 +57,23 @@ class SequenceClassifier : public layers::Layer, public Model {
   // Access for analyses.
   const Embedding& embedding() const { return *embedding_; }
   const Encoder& encoder() const { return *encoder_; }
-
- private:
   // Layout of L positions (+ 1 with CLS, always valid).
   Layout layout(const ModelInput& input) const;
+  // The scores for what the encoder returns, if nothing is cut into blocks.
+  at::Tensor read(const at::Tensor& y_BLD, const Layout& layout, const ModelInput& input) const;
+
+ private:
   // True if a sequence of this many positions, without CLS, is cut into blocks.
   bool cuts(int64_t length) const { return receptive_field_ > 0 && length > receptive_field_; }
-  // Encoded and read -> [B, D].
-  at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
+  // The encoder's output -> [B, D].
+  at::Tensor pooled(const at::Tensor& y_BLD, const Layout& layout) const;
+  // Encoded in blocks and read -> [B, D].
   at::Tensor pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
                            const StepRandom& random) const;
-  // Encoded, and read at places.
-  at::Tensor at_places(const at::Tensor& x_BLD, const Layout& layout, const ModelInput& input,
-                       const StepRandom& random) const;
+  at::Tensor at_places(const at::Tensor& y_BLD, const Layout& layout,
+                       const ModelInput& input) const;
+  // The scores of vectors [B, D].
+  at::Tensor classified(const at::Tensor& read_BD) const;
 
   at::ScalarType activations_;
   at::Device device_;

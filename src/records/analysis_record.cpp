@@ -102,6 +102,20 @@ void fields(auto& f, TransferResult& t) {
   f("scores", t.scores);
 }
 
+void fields(auto& f, ReachFigures& r) {
+  f("layer", r.layer);
+  f("distance", r.distance);
+  f("equal", r.equal);
+  f("shares", r.shares);
+  f("window", r.window);
+}
+
+void fields(auto& f, ReachResult& r) {
+  f("layers", r.layers);
+  f("scores", r.scores);
+  f("num_gradients", r.num_gradients);
+}
+
 void fields(auto& f, BreakdownGroup& g) {
   f("name", g.name);
   f("num_examples", g.num_examples);
@@ -149,6 +163,7 @@ void fields(auto& f, AnalysisRecord& r) {
   f("embeddings", r.embeddings);
   f("controls", r.controls);
   f("transfer", r.transfer);
+  f("reach", r.reach);
   f("breakdown", r.breakdown);
   f("provenance", r.provenance);
 }
@@ -183,6 +198,7 @@ void refuse_unusable(const AnalysisRecord& r, const std::string& name) {
                                              {"embeddings", r.embeddings.has_value()},
                                              {"controls", r.controls.has_value()},
                                              {"transfer", r.transfer.has_value()},
+                                             {"reach", r.reach.has_value()},
                                              {"breakdown", r.breakdown.has_value()}};
   std::string kinds;
   for (const auto& [kind, is_there] : parts) {

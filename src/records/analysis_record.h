@@ -123,6 +123,22 @@ struct TransferResult {
   std::vector<ChangedInput> scores;
 };
 
+// How far one sequence layer reaches, or all of them (analysis/reach.h).
+struct ReachFigures {
+  std::string layer;           // "layer 0", "all layers"
+  int64_t distance = 0;        // within which 90 % of the norm of gradients lies, in tokens
+  int64_t equal = 0;           // the same for equal norms at all places
+  std::vector<double> shares;  // of the norm at the distances 0, 1, 2 to 3, 4 to 7, ...
+  // The smallest window that costs at most a point of accuracy, as do all larger ones; nothing if
+  // the largest one costs more, or none was measured.
+  std::optional<int64_t> window = {};
+};
+struct ReachResult {
+  std::vector<ReachFigures> layers;  // the last one: all
+  std::vector<ChangedInput> scores;  // the run's own first, then with layers in windows
+  int64_t num_gradients = 0;         // examples whose gradients were measured
+};
+
 // Examples of one kind, and how many of them were predicted right.
 struct BreakdownGroup {
   std::string name;  // "501 to 743", "MAX"
@@ -183,6 +199,7 @@ struct AnalysisRecord : RunIdentity {
   std::optional<EmbeddingsResult> embeddings = {};
   std::optional<ControlsResult> controls = {};
   std::optional<TransferResult> transfer = {};
+  std::optional<ReachResult> reach = {};
   std::optional<BreakdownResult> breakdown = {};
 
   Provenance provenance;

@@ -93,6 +93,16 @@ AnalysisRecord transfer_record() {
   return r;
 }
 
+AnalysisRecord reach_record() {
+  AnalysisRecord r = about_a_run("reach");
+  r.reach =
+      ReachResult{{{"layer 0", 12, 57, {0.25, 0.5, 0.25}, 16}, {"all layers", 60, 57, {1}, {}}},
+                  {{"none", "", Evaluation{175, 0.5, 0.8, 40}, ""},
+                   {"layer 0 in windows of", "16", Evaluation{175, 0.5, 0.8, 40}, ""}},
+                  8};
+  return r;
+}
+
 AnalysisRecord breakdown_record() {
   AnalysisRecord r = about_a_run("breakdown");
   BreakdownResult& b = r.breakdown.emplace();
@@ -107,8 +117,9 @@ AnalysisRecord breakdown_record() {
 }
 
 std::vector<AnalysisRecord> all_records() {
-  return {span_record(),    generalization_record(), convergence_record(), embeddings_record(),
-          rollout_record(), controls_record(),       transfer_record(),    breakdown_record()};
+  return {span_record(),       generalization_record(), convergence_record(),
+          embeddings_record(), rollout_record(),        controls_record(),
+          transfer_record(),   breakdown_record(),      reach_record()};
 }
 
 TEST(AnalysisRecord, RoundTripsEveryKind) {
@@ -147,6 +158,7 @@ TEST(AnalysisRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
   full.controls = controls_record().controls;
   full.transfer = transfer_record().transfer;
   full.breakdown = breakdown_record().breakdown;
+  full.reach = reach_record().reach;
   empty.span.emplace();
   empty.generalization.emplace();
   empty.convergence.emplace();
@@ -155,6 +167,7 @@ TEST(AnalysisRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
   empty.controls.emplace();
   empty.transfer.emplace();
   empty.breakdown.emplace();
+  empty.reach.emplace();
   expect_no_default(parse_json(to_json(full), "full"), parse_json(to_json(empty), "empty"), "");
 }
 

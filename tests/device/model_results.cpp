@@ -57,7 +57,7 @@ const std::vector<Setting>& model_settings() {
 
 const std::map<std::string, std::vector<const char*>>& mixer_settings() {
   static const std::map<std::string, std::vector<const char*>> all = {
-      {"transformer", {""}},
+      {"transformer", {"", "causal = true"}},
       {"local", {"block = 8", "block = 8\ngroups = 'strided'"}},
       {"sparse_transformer",
        {"stride = 8\nsummary = 3", "stride = 8\nsummary = 3\ncausal = true\nglobal_first = true",
@@ -74,7 +74,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
         "variant = 'factorized_dense'\ndot_product = true",
         "variant = 'random'\ndot_product = true"}},
       {"bigbird", {"block = 4\nrandom_blocks = 2", "block = 4\nrandom_range = 'first_1024'"}},
-      {"linear_transformer", {""}},
+      {"linear_transformer", {"", "causal = true"}},
       {"performer",
        {"num_features = 7", "num_features = 7\nredraw = 1\nnorms = 'fixed'", "features = 'relu'"}},
       {"s4d",

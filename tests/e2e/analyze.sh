@@ -12,7 +12,7 @@ lra train listops transformer --out exact "${tiny[@]}" --set train.steps=8 \
 lra train listops reformer --out hashed "${tiny[@]}" --set train.steps=4 \
   --set train.eval_every=2 --set train.precision=bf16 --set model.pooling=cls >/dev/null
 
-for kind in span generalization convergence rollout embeddings controls breakdown; do
+for kind in span generalization convergence rollout embeddings controls reach breakdown; do
   where=(--data data)
   if [[ $kind == convergence || $kind == embeddings ]]; then where=(); fi
   lra analyze $kind exact hashed "${where[@]}" --threads 1 --quiet >table
@@ -46,6 +46,12 @@ done
 lra analyze controls exact --data data --examples 10 --fields 8,32 --quiet >table
 [[ $(field exact/analysis/controls.json num_examples) == 10 ]] || fail "not 10 examples"
 for words in "shuffled tokens" "receptive field 8" "receptive field 32" "without a model, majority"; do
+  grep -q "^$words" table || fail "no '$words' in $(cat table)"
+done
+lra analyze reach exact --data data --examples 10 --gradients 3 --fields 8,32 --quiet >table
+[[ $(field exact/analysis/reach.json num_examples) == 10 ]] || fail "not 10 examples"
+[[ $(field exact/analysis/reach.json reach num_gradients) == 3 ]] || fail "not 3 gradients"
+for words in "layer 0 " "all layers " "layer 1 in windows of 8 " "all layers in windows of 32 "; do
   grep -q "^$words" table || fail "no '$words' in $(cat table)"
 done
 lra eval exact --data data --json --quiet >said.json
@@ -86,4 +92,5 @@ interrupt() {
 interrupt span --samples 6000
 interrupt rollout --count 1000
 interrupt controls --split val
+interrupt reach --split val --gradients 6000
 passed "stops"

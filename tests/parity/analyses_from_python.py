@@ -4,7 +4,7 @@ Weights come from a run's model.safetensors, examples from the exported official
 that of transformer_reference.py, one example at a time: its attention weights [H, S, S] are what
 its mixers make of unit vectors as values. From them span, rollout and their figures are computed
 by their definitions, for every mixer that has a reference there; similarities of embeddings by
-theirs.
+theirs; reach by gradients of autograd and by layers that get windows.
 """
 import json
 import math
@@ -24,7 +24,9 @@ except ImportError:
     sys.exit(77)
 
 import torch
-from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, image_examples, lra,
+from controls_from_python import BOUND, Blocks
+from definitions.philox import Stream, derive_key
+from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, figures, image_examples, lra,
                                    make_examples, models, sinusoids, words_of)
 
 
@@ -51,6 +53,97 @@ class Attention(Model):
         self.layers = []
         logits = self.logits(ids)
         return torch.stack(self.layers).numpy(), logits.numpy()
+
+
+USE_ANALYSIS, PLACES, WINDOW = 7, 4, 16
+
+
+class Passages(Model):
+    """A model that notes what passes through its layers, some of which may get windows."""
+
+    in_windows = ()
+
+    def windowed(self, x, prefix):
+        cls, stream, parts = int(self.config["model"]["pooling"] == "cls"), self.stream, []
+        for begin in range(cls, len(x), WINDOW):
+            rows = [*range(cls), *range(begin, min(len(x), begin + WINDOW))]
+            self.stream = stream[rows]
+            parts.append(super().mix(x[rows], prefix))
+        front = sum(part[:cls] * (len(part) - cls) for part in parts) / (len(x) - cls)
+        return torch.cat([front, *(part[cls:] for part in parts)])
+
+    def mix(self, x, prefix):
+        y = self.windowed(x, prefix) if self.layer(prefix) in self.in_windows else super().mix(x, prefix)
+        self.passages.append((x, y))
+        return y
+
+    def norm(self, x, name):
+        y = super().norm(x, name)
+        if name == "encoder.norm":
+            self.passages.append((self.entered, y))
+        return y
+
+    def embed(self, ids):
+        self.passages, self.entered = [], super().embed(ids).detach().requires_grad_()
+        return self.entered
+
+
+def drawn_place(norms, stream):
+    """A place with a probability in proportion to its norm."""
+    rest, last = stream.uniform() * norms.sum(), None
+    for place in np.flatnonzero(norms):
+        last, rest = place, rest - norms[place]
+        if rest < 0:
+            break
+    return last
+
+
+def add_gradients(model, ids, example, sums):
+    """Shares of gradients by distance, and of equal ones, of each layer and of all."""
+    score = model.logits(ids).max()
+    asked = torch.autograd.grad(score, [y for _, y in model.passages], retain_graph=True)
+    for n, ((x, y), u) in enumerate(zip(model.passages, asked)):
+        stream, norms = Stream(derive_key(0, USE_ANALYSIS, example, n)), u.norm(dim=1).numpy()
+        for _ in range(PLACES):
+            place = drawn_place(norms, stream)
+            (gradient,) = torch.autograd.grad(y, x, u * (torch.arange(len(u)) == place)[:, None], retain_graph=True)
+            share = gradient.norm(dim=1).numpy()
+            apart = np.abs(np.arange(len(share)) - place)
+            np.add.at(sums[n][0], apart, share / share.sum())
+            np.add.at(sums[n][1], apart, 1 / len(share))
+
+
+def within(by_distance):
+    return int(np.argmax(by_distance.cumsum() >= 0.9 * by_distance.sum() * (1 - 1e-12)))
+
+
+def check_reach(run, examples, where):
+    said = analyze("reach", run, *where, "--fields", WINDOW)["reach"]
+    model, layers = Passages(run), len(said["layers"]) - 1
+    longest = max(len(ids[:model.length]) for ids, _ in examples) + 1
+    sums = np.zeros((layers + 1, 2, longest))
+    for example, (ids, _) in enumerate(examples):
+        add_gradients(model, ids, example, sums)
+    worst = 0
+    for layer, (gradients, equal) in zip(said["layers"], sums):
+        octaves = [gradients[0], *(gradients[2**n:2**(n + 1)].sum() for n in range(longest.bit_length()))]
+        shares = np.array(octaves[:len(layer["shares"])]) / gradients.sum()
+        worst = max(worst, near(shares, layer["shares"], f"shares of {layer['layer']}", 1e-3))
+        assert abs(within(gradients) - layer["distance"]) <= 1, (layer, within(gradients))
+        assert within(equal) == layer["equal"], (layer, within(equal))
+    own, *scores = said["scores"]
+    assert [s["change"] for s in scores] == [f"{layer['layer']} in windows of" for layer in said["layers"]]
+    for n, score in enumerate(scores):
+        if model.config["run"]["model"] in BOUND:
+            assert "score" not in score and "belongs to sequences" in score["refused"], score
+            continue
+        model.in_windows = range(layers) if n == layers else (n,)
+        cut = model
+        if n == layers and model.config["model"]["pooling"] == "cls":
+            cut = Blocks(run, model.length, WINDOW)
+        loss, _ = figures(cut, examples, model.w["head.output.weight"].shape[0])
+        worst = max(worst, near(loss, score["score"]["loss"], score["change"], 1e-4))
+    return worst
 
 
 def span_of(weights, distance, first):
@@ -206,6 +299,9 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     reference = Attention(run, side * side)
     has_cls = reference.config["model"]["pooling"] == "cls"
     name = f"{task} {model} {' '.join(settings)}"
+    where = ["--split", "test", "--data", scratch / "data"]
+    if not side:
+        print(f"ok: {name}: reach at most {check_reach(run, examples, where):.1e} apart")
     if model in ("linformer", "s4d", "s5", "lru", "mega", "mamba", "long_conv", "chordmixer", "mamba2", "gated_deltanet",
                  "min_gru", "retnet", "gla", "rg_lru"):
         refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
@@ -215,7 +311,6 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
         print(f"ok: {name}: refused")
         return
     layers, logits = zip(*(reference.weights(ids) for ids, _ in examples))
-    where = ["--split", "test", "--data", scratch / "data"]
     span = analyze("span", run, *where)
     assert span["num_examples"] == len(examples)
     worst = check_spans(span["span"], layers, has_cls, side)

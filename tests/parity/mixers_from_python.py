@@ -52,21 +52,22 @@ def merged(y, w):
     return y.transpose(0, 2, 1, 3).reshape(y.shape[0], y.shape[2], -1) @ w["output.weight"].T
 
 
-def attend(x, valid, w, allowed=True):
+def attend(x, valid, w, allowed=True, causal=False):
     q, k, v = project(x, w["qkv.weight"], 3)
+    allowed = allowed & pairs.not_later(x.shape[1]) if causal else allowed
     allowed = allowed & valid[:, None, None, :]
     return merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), allowed) @ v, w)
 
 
 def transformer(x, valid, w, settings):
-    return attend(x, valid, w)
+    return attend(x, valid, w, causal=settings["causal"])
 
 
 def local(x, valid, w, settings):
     length, block = x.shape[1], settings["block"]
     t = np.arange(length)
     group = t // block if settings["groups"] == "contiguous" else t % (MAX_LENGTH // block + 1)
-    return attend(x, valid, w, group[:, None] == group[None, :])
+    return attend(x, valid, w, group[:, None] == group[None, :], settings["causal"])
 
 
 def sparse_transformer(x, valid, w, settings):
@@ -128,7 +129,7 @@ def bigbird(x, valid, w, settings):
     key = draws.weight_key(settings["seed"], "pattern")
     ends = [1 + max(np.flatnonzero(row).tolist(), default=-1) for row in valid]
     return attend(x, valid, w, np.array([pairs.bigbird(x.shape[1], end, HEADS, key, settings)
-                                         for end in ends]))
+                                         for end in ends]), settings["causal"])
 
 
 def linformer(x, valid, w, settings):
@@ -138,15 +139,16 @@ def linformer(x, valid, w, settings):
     return merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), True) @ v, w)
 
 
-def by_features(phi_q, phi_k, v, valid, eps):
+def by_features(phi_q, phi_k, v, valid, eps, causal):
     weights = phi_q @ phi_k.swapaxes(2, 3) * valid[:, None, None, :]
+    weights = weights * pairs.not_later(v.shape[2]) if causal else weights
     return weights / (weights.sum(-1, keepdims=True) + eps) @ v
 
 
 def linear_transformer(x, valid, w, settings):
     q, k, v = project(x, w["qkv.weight"], 3)
     q, k = (np.where(t > 0, t + 1, np.exp(np.minimum(t, 0))) for t in (q, k))
-    return merged(by_features(q, k, v, valid, settings["eps"]), w)
+    return merged(by_features(q, k, v, valid, settings["eps"], settings["causal"]), w)
 
 
 def performer(x, valid, w, settings):
@@ -156,7 +158,7 @@ def performer(x, valid, w, settings):
     else:
         scaled = (t * HEAD_DIM**-0.25 for t in (q, k))
         q, k = (np.exp(t @ w["features"].T - (t * t).sum(-1, keepdims=True) / 2) for t in scaled)
-    return merged(by_features(q, k, v, valid, 1e-300), w)
+    return merged(by_features(q, k, v, valid, 1e-300, settings["causal"]), w)
 
 
 def synthesizer(x, valid, w, settings):
@@ -557,9 +559,10 @@ REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, ref
               chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, rg_lru]
 # Settings besides the defaults.
 CASES = {
-    "transformer": [{}],
+    "transformer": [{}, {"causal": True}],
     "local": [{"block": 8}, {"block": 50}, {"block": 8, "groups": "strided"},
-              {"block": 50, "groups": "strided"}],
+              {"block": 50, "groups": "strided"}, {"block": 8, "causal": True},
+              {"block": 8, "groups": "strided", "causal": True}],
     "sparse_transformer": [{"summary": 2}, {"stride": 5, "summary": 5, "causal": True, "global_first": True},
                            {"stride": 5, "summary": 3, "causal": True},
                            {"pattern": "strided", "global_first": True},
@@ -572,15 +575,16 @@ CASES = {
     "sinkhorn": [{"block": 8}, {"block": 5, "iterations": 1, "temperature": 2.5}, {"block": 50}],
     "bigbird": [{"block": 3, "random_blocks": 2}, {"block": 2, "random_blocks": 0},
                 {"block": 4, "random_blocks": 40}, {"block": 64},
-                {"block": 3, "random_range": "first_1024"}],
-    "linear_transformer": [{}, {"eps": 0.5}],
+                {"block": 3, "random_range": "first_1024"}, {"block": 3, "random_blocks": 2, "causal": True}],
+    "linear_transformer": [{}, {"eps": 0.5}, {"eps": 0.5, "causal": True}],
     "s4d": [{"states": 8}, {"states": 6, "init": "lin", "alpha": 3.0, "shared_poles": False},
             {"states": 4, "init": "inv", "dt_transform": "softplus", "bidirectional": False},
             {"states": 3, "init": "real", "output": "half_glu1"},
             {"states": 4, "output": "half_glu2"}, {"states": 4, "output": "linear"},
             {"states": 4, "output": "none"}],
     "performer": [{"num_features": 16}, {"num_features": 2, "norms": "fixed"},
-                  {"features": "relu"}],
+                  {"features": "relu"}, {"features": "relu", "causal": True},
+                  {"num_features": 16, "causal": True}],
     "long_conv": [{}, {"squash": 0.0, "bidirectional": False}, {"width": 5, "output": "half_glu2"},
                   {"kind": "sgconv", "scale_dim": 4, "decay_min": 1.0, "decay_max": 3.0},
                   {"kind": "sgconv", "scale_dim": 1, "bidirectional": False, "output": "none"},

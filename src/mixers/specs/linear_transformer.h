@@ -12,7 +12,11 @@ struct LinearTransformerConfig {
                                       .cost = "L E",
                                       .facts = {.attention_weights = true}};
   double eps = 1e-6;
-  void fields(auto& f) { f("eps", eps, "added to the denominator", between(0, 1)); }
+  bool causal = false;
+  void fields(auto& f) {
+    f("eps", eps, "added to the denominator", between(0, 1));
+    f("causal", causal, "no token attends to a later one");
+  }
 };
 
 }  // namespace lra::mixers

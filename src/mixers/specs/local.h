@@ -14,10 +14,12 @@ struct LocalConfig {
       .facts = {.attention_weights = true, .attention_dropout = true}};
   int64_t block = 50;
   std::string groups = "contiguous";
+  bool causal = false;
   void fields(auto& f) {
     f("block", block, "tokens per block", between(1, kMostTokens));
     f("groups", groups, "neighbors, or tokens spread over the sequence as in the release",
       one_of({"contiguous", "strided"}));
+    f("causal", causal, "no token attends to a later one");
   }
 };
 

@@ -16,6 +16,7 @@ struct PerformerConfig {
   int64_t num_features = 256;
   std::string norms = "gaussian";
   int64_t redraw = 0;
+  bool causal = false;
   void fields(auto& f) {
     f("features", features,
       "softmax: FAVOR+ random features; relu: relu(x) + 1e-3, which has no other settings",
@@ -26,6 +27,7 @@ struct PerformerConfig {
       "width",
       one_of({"gaussian", "fixed"}));
     f("redraw", redraw, "training steps after which features are redrawn; 0: never", at_least(0));
+    f("causal", causal, "no token attends to a later one");
   }
 };
 

@@ -12,10 +12,11 @@ struct TransformerConfig {
       .paper = "Vaswani et al. 2017, arXiv:1706.03762",
       .cost = "L^2",
       .facts = {.attention_weights = true, .attention_dropout = true}};
-  bool rotary = false;
+  bool rotary = false, causal = false;
   void fields(auto& f) {
     f("rotary", rotary,
       "rotate queries and keys by their position, in addition to model.positions");
+    f("causal", causal, "no token attends to a later one");
   }
 };
 

@@ -3,6 +3,7 @@
 #include "ops/attention/feature_attention_problem.h"
 #include "ops/composed.h"
 #include "ops/precision.h"
+#include "ops/scan/matrix_scan.h"
 
 namespace lra::ops {
 namespace {
@@ -67,11 +68,17 @@ std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view feat
   return op.call(qkv, features, mask, offset, eps);
 }
 
+// Not at::elu, whose bits depend on the number of threads (docs/numerics.md).
+Tensor features_of(const Tensor& x, FeatureMap map, double offset) {
+  return map == FeatureMap::kElu ? at::where(x > 0, x + 1, x.clamp_max(0).exp())
+                                 : at::relu(x) + offset;
+}
+
 Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view features,
                                   const MaybeTensor& mask_BL, double offset, double eps) {
   check_feature_attention(qkv_BL3HE, mask_BL);
   const auto phi = [&](const Tensor& x) {
-    return feature_map_named(features) == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + offset;
+    return features_of(x, feature_map_named(features), offset);
   };
   const auto in = qkv_BL3HE.to(wide_type(qkv_BL3HE)).unbind(2);
   const Tensor q = phi(in[0]);
@@ -127,6 +134,28 @@ Tensor packed_feature_attention(const Tensor& qkv, const Tensor& mask,
                                 const FeatureAttentionOptions& options) {
   static const auto op = find_op<Signature>("lra::packed_feature_attention");
   return op.call(qkv, name_of(options.map), optional_tensor(mask), options.offset, options.eps);
+}
+
+Tensor causal_feature_attention(const Tensor& qkv_BL3HE, const Tensor& mask_BL,
+                                const FeatureAttentionOptions& options) {
+  const auto parts = qkv_BL3HE.unbind(2);
+  return causal_attention_of_features(features_of(parts[0], options.map, options.offset),
+                                      features_of(parts[1], options.map, options.offset), parts[2],
+                                      mask_BL, options.eps);
+}
+
+Tensor causal_attention_of_features(const Tensor& q_BLHR, const Tensor& k_BLHR,
+                                    const Tensor& v_BLHE, const Tensor& mask_BL, double eps) {
+  const int64_t batch = v_BLHE.size(0), length = v_BLHE.size(1), heads = v_BLHE.size(2);
+  const Tensor no_decay = at::zeros({1, 1, 1, 1}, v_BLHE.options().dtype(wide_type(v_BLHE)));
+  // One more value, 1, whose sum is the denominator.
+  const Tensor sums = matrix_scan({.q_BLHK = q_BLHR,
+                                   .k_BLHK = k_BLHR,
+                                   .v_BLHV = at::constant_pad_nd(v_BLHE, {0, 1}, 1),
+                                   .log_decay_BLHK = no_decay.expand({batch, length, heads, 1}),
+                                   .mask_BL = mask_BL});
+  const auto parts = sums.split_with_sizes({v_BLHE.size(3), 1}, 3);
+  return parts[0] / at::where(parts[1] > 0, parts[1] + eps, 1);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

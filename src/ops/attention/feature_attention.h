@@ -22,4 +22,13 @@ struct FeatureAttentionOptions {
 at::Tensor packed_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
                                     const FeatureAttentionOptions& options);
 
+// The same with sums over j <= i (Katharopoulos et al. 2020, equations 8 and 9), by the scan of
+// ops/scan/matrix_scan.h, which keeps the features.
+at::Tensor causal_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
+                                    const FeatureAttentionOptions& options);
+// The same for features q and k [B, L, H, R], not negative, and v [B, L, H, E].
+at::Tensor causal_attention_of_features(const at::Tensor& q_BLHR, const at::Tensor& k_BLHR,
+                                        const at::Tensor& v_BLHE, const at::Tensor& mask_BL,
+                                        double eps = 0);
+
 }  // namespace lra::ops

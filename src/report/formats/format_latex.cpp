@@ -51,7 +51,8 @@ std::string format_latex(const ReportInput& input) {
   for (const char* mode : {"train", "infer"}) {
     for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
   }
-  for (const auto make : {generalization_table, convergence_table, span_table, controls_table}) {
+  for (const auto make :
+       {generalization_table, convergence_table, span_table, controls_table, reach_table}) {
     tables.push_back(make(input.analyses));
   }
   std::string text;

@@ -349,6 +349,26 @@ Table controls_table(const std::vector<Analysis>& analyses) {
   return table;
 }
 
+Table reach_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      "Reach",
+      "Tokens within which 90 % of the gradient of the predicted score lies, of each layer and of "
+      "all; the same if all tokens counted alike; and the smallest window in which a layer may be "
+      "without losing more than a point of accuracy, of the windows measured.",
+      {"layer", "90 % of gradients", "equal ones", "window", "largest window"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "reach")) {
+    for (const ReachFigures& layer : record->reach->layers) {
+      add_row(table, *record,
+              {{layer.layer},
+               {thousands(layer.distance)},
+               {thousands(layer.equal)},
+               {layer.window ? thousands(*layer.window) : "-"},
+               {record->reach->scores.size() > 1 ? record->reach->scores.back().value : "-"}});
+    }
+  }
+  return table;
+}
+
 std::vector<Table> all_tables(const ReportInput& input) {
   std::vector<Table> tables = {best_table(input.board),
                                accuracy_table(input.board),
@@ -364,7 +384,7 @@ std::vector<Table> all_tables(const ReportInput& input) {
   }
   tables.push_back(trade_off_table(our_trade_off(input)));
   for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,
-                          rollout_table, controls_table}) {
+                          rollout_table, controls_table, reach_table}) {
     tables.push_back(make(input.analyses));
   }
   for (const BreakdownGrid& grid : breakdown_grids(input.analyses)) {

@@ -154,6 +154,20 @@ TEST(ComparisonTables, AControlStandsBesideTheRunsOwnScoreAndTheBaselines) {
   EXPECT_EQ(table.rows[4][6].text, "-") << "no score of its own on that task";
 }
 
+TEST(ComparisonTables, EveryLayerHasItsReach) {
+  AnalysisRecord record = analysis("reach", "text", "s4d");
+  record.reach = ReachResult{{{"layer 0", 1200, 3000, {1}, 64}, {"all layers", 9, 3000, {1}, {}}},
+                             {{"none", "", Evaluation{1, 1, 0.6, 200}, ""},
+                              {"layer 0 in windows of", "256", Evaluation{1, 1, 0.6, 200}, ""}},
+                             50};
+  const Table table = reach_table({{record, {}}});
+  ASSERT_EQ(table.rows.size(), 2u);
+  const std::vector<std::string> row = texts(table.rows[0]), all = texts(table.rows[1]);
+  EXPECT_EQ(std::vector<std::string>(row.begin() + 3, row.end()),
+            (std::vector<std::string>{"layer 0", "1,200", "3,000", "64", "256"}));
+  EXPECT_EQ(all[6], "-");
+}
+
 TEST(ComparisonTables, EveryFormatButCsvHasTheAnalyses) {
   AnalysisRecord record = analysis("convergence", "image", "linformer");
   record.convergence = ConvergenceResult{175, {{0.30, 1234, {}}}, {}, 7000};

@@ -49,6 +49,7 @@ Table span_table(const std::vector<Analysis>& analyses);            // Figure 2
 Table similarity_table(const std::vector<Analysis>& analyses);      // Figure 4
 Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
 Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
+Table reach_table(const std::vector<Analysis>& analyses);
 
 // A row for each model on each data set of a user's own; columns and rows as of a leaderboard.
 Table own_data_table(const Leaderboard& own);

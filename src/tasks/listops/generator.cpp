@@ -38,19 +38,16 @@ class TreeDrawer {
   // that it will come, so a hopeless tree is abandoned before it is drawn out.
   bool draw(std::vector<uint8_t>& symbols) {
     symbols.clear();
+    if (settings_.spine) return draw_spine(symbols);
     open_.clear();
     int64_t length = 1;
     do {
       const uint32_t word = random_.next_u32();
       const bool may_branch = static_cast<int64_t>(open_.size()) + 1 < settings_.max_depth;
       if (may_branch && (word >> 30) == 0) {
-        const auto choices = static_cast<uint32_t>(settings_.max_args - 1);
-        const uint32_t choice =
-            below_from_word(random_, word, choices * uint32_t{kNumListOpsOperators});
-        const uint32_t num_args = 2 + choice % choices;
+        const uint32_t num_args = draw_operator(word, symbols);
         length += 1 + num_args;
         if (length >= settings_.max_length) return false;
-        symbols.push_back(static_cast<uint8_t>(kListOpsMin + choice / choices));
         open_.push_back(num_args);
         continue;
       }
@@ -61,10 +58,47 @@ class TreeDrawer {
       }
     } while (!open_.empty());
     LRA_CHECK_EQ(length, static_cast<int64_t>(symbols.size()));
-    return length > settings_.min_length && length < settings_.max_length;
+    return is_accepted(symbols);
   }
 
  private:
+  bool is_accepted(const std::vector<uint8_t>& symbols) const {
+    const auto length = static_cast<int64_t>(symbols.size());
+    return length > settings_.min_length && length < settings_.max_length;
+  }
+
+  // Appends an operator, drawn with its number of arguments from one word.
+  uint32_t draw_operator(uint32_t word, std::vector<uint8_t>& symbols) {
+    const auto choices = static_cast<uint32_t>(settings_.max_args - settings_.min_args + 1);
+    const auto operators = static_cast<uint32_t>(settings_.operators.size());
+    const uint32_t choice = below_from_word(random_, word, choices * operators);
+    symbols.push_back(settings_.operators[choice / choices]);
+    return static_cast<uint32_t>(settings_.min_args) + choice % choices;
+  }
+
+  void draw_digits(uint32_t count, std::vector<uint8_t>& symbols) {
+    for (uint32_t i = 0; i < count; ++i) {
+      symbols.push_back(static_cast<uint8_t>(kListOpsDigit0 + random_.below(10)));
+    }
+  }
+
+  bool draw_spine(std::vector<uint8_t>& symbols) {
+    open_.clear();  // digits that follow the inner operator of each outer one
+    for (int64_t depth = 1; depth < settings_.max_depth; ++depth) {
+      const uint32_t num_args = draw_operator(random_.next_u32(), symbols);
+      const bool is_innermost = depth + 1 == settings_.max_depth;
+      const uint32_t before = is_innermost ? num_args : random_.below(num_args);
+      draw_digits(before, symbols);
+      open_.push_back(is_innermost ? 0 : num_args - 1 - before);
+      if (static_cast<int64_t>(symbols.size()) >= settings_.max_length) return false;
+    }
+    for (; !open_.empty(); open_.pop_back()) {
+      draw_digits(open_.back(), symbols);
+      symbols.push_back(kListOpsClose);
+    }
+    return is_accepted(symbols);
+  }
+
   const ListOpsSettings& settings_;
   RandomStream& random_;
   std::vector<uint32_t> open_;  // arguments still to come, per open operator
@@ -74,7 +108,7 @@ Error too_few(const std::string& what) {
   return Error({.where = "listops",
                 .what = what,
                 .expected = "settings that allow more expressions",
-                .advice = "change min_length, max_length, max_depth or max_args"});
+                .advice = "change min_length, max_length, max_depth, min_args or max_args"});
 }
 
 ListOpsExample draw_example(const ListOpsSettings& settings, uint64_t seed, int split,

@@ -183,6 +183,41 @@ TEST(ListOpsGenerator, ImpossibleLengthsAreAnError) {
             std::string::npos);
 }
 
+// Depth, arguments and kind of operators are what the settings say, and the place of the inner
+// operator is uniform.
+TEST(ListOpsGenerator, ASpineHasOneOperatorInTheOther) {
+  const ListOpsSettings settings{.min_length = 0,
+                                 .max_length = 100,
+                                 .max_depth = 6,
+                                 .max_args = 4,
+                                 .min_args = 4,
+                                 .spine = true,
+                                 .operators = {kListOpsMed}};
+  std::vector<uint8_t> symbols;
+  std::array<double, 4> places{};
+  constexpr int kDraws = 4000;
+  for (int i = 0; i < kDraws; ++i) {
+    draw_listops(settings, static_cast<uint64_t>(i), symbols);
+    ASSERT_EQ(symbols.size(), 5u * (1 + 3 + 1) + 1);
+    ASSERT_TRUE(evaluate_listops(symbols, {.least = 4, .most = 4}).ok());
+    ASSERT_EQ(listops_depth(symbols), 5);
+    ASSERT_EQ(std::ranges::count(symbols, kListOpsMed), 5);
+    ++places[static_cast<size_t>(
+        std::ranges::find(symbols.begin() + 1, symbols.end(), kListOpsMed) - symbols.begin() - 1)];
+  }
+  for (const double count : places) EXPECT_NEAR(count / kDraws, 0.25, 0.031) << "4.5 deviations";
+}
+
+TEST(ListOpsGenerator, DrawsOnlyTheOperatorsAndArgumentsOfTheSettings) {
+  ListOpsSettings settings{.min_length = 20, .max_length = 200, .min_args = 7};
+  settings.operators = {kListOpsMin, kListOpsMax};
+  for (const ListOpsExample& example : generate(settings, 1, {200, 0, 0})) {
+    EXPECT_TRUE(evaluate_listops(example.symbols, {.least = 7, .most = 10}).ok());
+    EXPECT_EQ(std::ranges::count(example.symbols, kListOpsMed), 0);
+    EXPECT_EQ(std::ranges::count(example.symbols, kListOpsSumMod), 0);
+  }
+}
+
 TEST(ListOpsGenerator, StopsWhenAskedTo) {
   raise_stop_flag(SIGTERM);
   try {

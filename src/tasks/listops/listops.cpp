@@ -2,6 +2,9 @@
 //
 // Where we differ from the release: symbols have fixed ids (listops_expression.h), samples are a
 // function of the seed, and duplicates are drawn again, so the three splits have their full sizes.
+//
+// Settings that the release does not have make a control of it (docs/diagnostics.md): trees of one
+// operator inside the other, of some operators, and with empty tokens between the symbols.
 #include "tasks/listops/listops.h"
 
 #include <algorithm>
@@ -40,6 +43,9 @@ struct ListOpsConfig {
   int64_t max_length = 2000;
   int64_t max_depth = 10;
   int64_t max_args = 10;
+  int64_t min_args = 2;
+  std::string tree = "random", operators = "all";
+  int64_t filler = 0;
   int64_t num_train = 96000;
   int64_t num_val = 2000;
   int64_t num_test = 2000;
@@ -52,13 +58,25 @@ struct ListOpsConfig {
       between(2, 1 << 20));
     f("max_depth", max_depth, "depth at which only digits are drawn; the root has depth 1",
       between(1, 1000));
-    f("max_args", max_args, "maximum number of arguments of an operator; the minimum is 2",
-      between(2, 1000));
+    f("max_args", max_args, "maximum number of arguments of an operator", between(2, 1000));
+    f("min_args", min_args, "minimum number of arguments of an operator", between(2, 1000));
+    f("tree", tree,
+      "random: as published; spine: max_depth - 1 operators, one inside the other, and digits",
+      one_of({"random", "spine"}));
+    f("operators", operators, "operators that are drawn",
+      one_of({"all", "min_max", "med", "sum_mod"}));
+    f("filler", filler, "empty tokens behind each symbol; they count in no other length but this",
+      between(0, 1000));
     f("num_train", num_train, "examples generated for training", between(0, 1e8));
     f("num_val", num_val, "examples generated for validation", between(0, 1e8));
     f("num_test", num_test, "examples generated for the test", between(0, 1e8));
   }
   void check() const {
+    if (min_args > max_args) {
+      throw Error({.where = "task.min_args",
+                   .what = "is " + std::to_string(min_args),
+                   .expected = "at most max_args, " + std::to_string(max_args)});
+    }
     if (min_length + 1 < max_length) return;
     throw Error({.where = "task.min_length",
                  .what = "is " + std::to_string(min_length),
@@ -66,6 +84,28 @@ struct ListOpsConfig {
                  .advice = "both bounds are exclusive"});
   }
 };
+
+std::vector<uint8_t> operators_named(const std::string& name) {
+  if (name == "min_max") return {kListOpsMin, kListOpsMax};
+  if (name == "med") return {kListOpsMed};
+  if (name == "sum_mod") return {kListOpsSumMod};
+  return {kListOpsMin, kListOpsMax, kListOpsMed, kListOpsSumMod};
+}
+
+std::vector<uint8_t> without_filler(std::span<const uint8_t> tokens, int64_t filler) {
+  std::vector<uint8_t> symbols;
+  const auto step = static_cast<size_t>(filler + 1);
+  for (size_t i = 0; i < tokens.size(); i += step) symbols.push_back(tokens[i]);
+  return symbols;
+}
+
+// The settings that the release does not have, as a manifest states them.
+std::map<std::string, std::string> control_settings(const ListOpsConfig& config) {
+  return {{"min_args", std::to_string(config.min_args)},
+          {"tree", config.tree},
+          {"operators", config.operators},
+          {"filler", std::to_string(config.filler)}};
+}
 
 int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherwise) {
   const auto found = manifest.settings.find(key);
@@ -118,11 +158,21 @@ class ListOpsTask : public Task {
     return {.min_length = config_.min_length,
             .max_length = config_.max_length,
             .max_depth = config_.max_depth,
-            .max_args = config_.max_args};
+            .max_args = config_.max_args,
+            .min_args = config_.min_args,
+            .spine = config_.tree == "spine",
+            .operators = operators_named(config_.operators)};
+  }
+  std::vector<uint8_t> with_filler(const std::vector<uint8_t>& symbols) const {
+    const auto step = static_cast<size_t>(config_.filler + 1);
+    std::vector<uint8_t> tokens(symbols.size() * step, kListOpsUnknown);
+    for (size_t i = 0; i < symbols.size(); ++i) tokens[i * step] = symbols[i];
+    return tokens;
   }
   // The settings the data claims to follow: its own when it was generated.
   ListOpsConfig claimed(const Manifest& manifest) const;
-  checks::Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
+  checks::Fact target_fact(const Dataset& dataset, const std::string& name,
+                           const ListOpsConfig& expected) const;
 
   ListOpsConfig config_;
 };
@@ -140,19 +190,27 @@ Manifest new_manifest(const std::string& source) {
 void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
   const Manifest& manifest = dataset.manifest();
   if (manifest.source != "generated") return;
+  const auto compare = [&](const std::string& key, const std::string& made_with,
+                           const std::string& wanted) {
+    if (made_with == wanted) return;
+    const std::string name = "task." + key;
+    throw Error({.where = dataset.folder(),
+                 .what = "was made with " + name + "=" + printable(made_with),
+                 .expected = wanted,
+                 .advice = "set " + name + "=" + printable(made_with) +
+                           ", or make other data and name its folder with --data: " +
+                           command_text({"data", "make", "listops", "--out", "other/listops",
+                                         "--set", name + "=" + wanted})});
+  };
   for (const auto& [key, wanted] :
        {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
         std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
-    const int64_t made_with = setting(manifest, key, wanted);
-    if (made_with == wanted) continue;
-    const std::string name = "task." + std::string(key);
-    throw Error({.where = dataset.folder(),
-                 .what = "was made with " + name + "=" + std::to_string(made_with),
-                 .expected = std::to_string(wanted),
-                 .advice = "set " + name + "=" + std::to_string(made_with) +
-                           ", or make other data and name its folder with --data: " +
-                           command_text({"data", "make", "listops", "--out", "other/listops",
-                                         "--set", name + "=" + std::to_string(wanted)})});
+    compare(key, std::to_string(setting(manifest, key, wanted)), std::to_string(wanted));
+  }
+  const auto of_release = control_settings(ListOpsConfig{});
+  for (const auto& [key, wanted] : control_settings(config_)) {
+    const auto found = manifest.settings.find(key);
+    compare(key, found == manifest.settings.end() ? of_release.at(key) : found->second, wanted);
   }
 }
 
@@ -183,9 +241,14 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
                        {"num_train", std::to_string(counts[0])},
                        {"num_val", std::to_string(counts[1])},
                        {"num_test", std::to_string(counts[2])}};
+  // Those of the release are not stated: its data has the hash that it always had.
+  const auto of_release = control_settings(ListOpsConfig{});
+  for (const auto& [key, value] : control_settings(config_)) {
+    if (value != of_release.at(key)) manifest.settings[key] = value;
+  }
   manifest.source_hash = hash_of_settings(manifest.settings);
   DatasetWriter writer(options.out, std::move(manifest),
-                       num_to_make(options) * (settings.max_length + 16));
+                       num_to_make(options) * (settings.max_length * (config_.filler + 1) + 16));
   int begun = 0;  // splits begun so far; empty ones get no example that would begin them
   const auto begin_up_to = [&](int split) {
     for (; begun <= split; ++begun) writer.begin_split(kSplitNames[static_cast<size_t>(begun)]);
@@ -195,7 +258,7 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
       [&](std::span<const ListOpsExample> examples) {
         for (const ListOpsExample& example : examples) {
           begin_up_to(example.split);
-          writer.add(example.label, example.symbols);
+          writer.add(example.label, with_filler(example.symbols));
         }
       },
       progress);
@@ -254,6 +317,11 @@ std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string
 }
 
 void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {
+  if (config_.filler > 0) {
+    throw Error({.where = "task.filler",
+                 .what = "empty tokens have no symbol in the official files",
+                 .expected = "task.filler = 0"});
+  }
   const std::string folder = out + "/" + kOfficialFolder;
   make_folder(folder);
   for (const char* name : kSplitNames) {
@@ -299,7 +367,9 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
   if (manifest.source != "generated") return config;
   config.min_length = setting(manifest, "min_length", config.min_length);
   config.max_length = setting(manifest, "max_length", config.max_length);
+  config.min_args = setting(manifest, "min_args", 2);
   config.max_args = setting(manifest, "max_args", config.max_args);
+  config.filler = setting(manifest, "filler", 0);
   config.num_train = setting(manifest, "num_train", config.num_train);
   config.num_val = setting(manifest, "num_val", config.num_val);
   config.num_test = setting(manifest, "num_test", config.num_test);
@@ -308,13 +378,14 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
 
 // Evaluates every expression again; names the first that is wrong.
 checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
-                                      int64_t max_args) const {
+                                      const ListOpsConfig& expected) const {
   const Split split = dataset.split(name);
   std::vector<ListOpsResult> results(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       results[static_cast<size_t>(i)] =
-          evaluate_listops(split.stored_bytes(i), {.least = 2, .most = max_args});
+          evaluate_listops(without_filler(split.stored_bytes(i), expected.filler),
+                           {.least = expected.min_args, .most = expected.max_args});
     }
   });
   checks::Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
@@ -339,23 +410,23 @@ checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string&
 
 std::vector<checks::Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(expected),
-                                       .published = checks::sizes_of(ListOpsConfig{}),
-                                       .num_classes = kNumListOpsClasses,
-                                       .shortest = expected.min_length + 1,
-                                       .longest = expected.max_length - 1,
-                                       .forbids_duplicates = true});
+  std::vector<checks::Fact> facts = checks::standard_facts(
+      dataset, {.sizes = checks::sizes_of(expected),
+                .published = checks::sizes_of(ListOpsConfig{}),
+                .num_classes = kNumListOpsClasses,
+                .shortest = (expected.min_length + 1) * (expected.filler + 1),
+                .longest = (expected.max_length - 1) * (expected.filler + 1),
+                .forbids_duplicates = true});
   for (const char* name : kSplitNames) {
-    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
+    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected));
   }
   return facts;
 }
 
 std::string ListOpsTask::render(const Split& split, int64_t example) const {
-  const std::span<const uint8_t> symbols = split.stored_bytes(example);
+  const std::vector<uint8_t> symbols = without_filler(split.stored_bytes(example), config_.filler);
   std::string text = "value " + std::to_string(split.label(example)) + ", " +
-                     std::to_string(symbols.size()) + " tokens\n";
+                     std::to_string(split.stored_bytes(example).size()) + " tokens\n";
   if (evaluate_listops(symbols).ok()) return text + render_listops(symbols);
   for (const uint8_t symbol : symbols) text += std::string(listops_symbol_text(symbol)) + " ";
   return text + "\n";

@@ -186,6 +186,43 @@ TEST(ListOps, BaselinesAreThoseOfThePublishedPlateaus) {
   EXPECT_EQ(baselines[2].accuracy, baselines[1].accuracy);
 }
 
+// The same trees farther apart: everything but the distances is what it was.
+TEST(ListOps, FillerStretchesTheSameTrees) {
+  const TestFolder root;
+  QuietProgress progress;
+  const std::string small = "tree = 'spine'\nmin_length = 0\nmax_depth = 4\n";
+  const auto made = [&](const std::string& name, const std::string& toml) {
+    listops_task(small + toml)
+        ->make({.out = root.path(name), .seed = 1, .num_train = 9, .num_val = 5, .num_test = 5},
+               progress);
+    return Dataset::open(root.path(name));
+  };
+  const Dataset near = made("near", ""), far = made("far", "filler = 3");
+  const Split of_near = near.split("train"), of_far = far.split("train");
+  for (int64_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(of_far.label(i), of_near.label(i));
+    const auto tokens = of_far.stored_bytes(i), symbols = of_near.stored_bytes(i);
+    ASSERT_EQ(tokens.size(), 4 * symbols.size());
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      EXPECT_EQ(tokens[t], t % 4 == 0 ? symbols[t / 4] : kListOpsUnknown);
+    }
+  }
+  const auto task = listops_task(small + "filler = 3\nlength = 4000");
+  for (const char* name : {"targets of test", "length of test"}) {
+    for (const checks::Fact& one : task->check(far)) {
+      if (one.name == name) EXPECT_TRUE(one.ok) << one.detail;
+    }
+  }
+  EXPECT_EQ(fact(task->check(far), "targets of test").value, "5 of 5 right");
+  EXPECT_THAT(task->render(of_far, 0), HasSubstr("tokens\n"));
+  EXPECT_THAT(error_of([&] { task->export_official(far, root.path("out")); }),
+              HasSubstr("task.filler"));
+  EXPECT_THAT(error_of([&] { listops_task(small)->refuse_other_settings(far); }),
+              HasSubstr("task.filler=3"));
+  EXPECT_THAT(error_of([&] { task->refuse_other_settings(near); }), HasSubstr("task.filler=0"));
+  EXPECT_THAT(error_of([&] { listops_task("min_args = 11"); }), HasSubstr("task.min_args"));
+}
+
 TEST(ListOps, AStopRequestLeavesNothingHalfWritten) {
   const TestFolder root;
   raise_stop_flag(SIGINT);

@@ -20,7 +20,10 @@ namespace {
 
 StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
   StoredRun stored = read_run({folder});
-  if (precision == ModelPrecision::kFloat32) stored.config.train.precision = "fp32";
+  if (precision == ModelPrecision::kFloat32) {
+    stored.config.train.precision = "fp32";
+    stored.config.train.recompute = false;  // analyses look into the blocks
+  }
   return stored;
 }
 

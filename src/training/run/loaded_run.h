@@ -18,7 +18,7 @@ namespace lra::training {
 
 enum class ModelPrecision {
   kAsTrained,  // train.precision
-  kFloat32     // float32 activations, regardless of the run's precision
+  kFloat32     // float32 activations without recomputation, regardless of the run's settings
 };
 
 struct LoadedRun {
