@@ -38,14 +38,14 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8020,
-    "data checks tasks": 15640,
-    "kernels ops": 25500,
-    "layers mixers models": 6720,
-    "training": 7405,
-    "analysis python": 2395,
-    "report": 8815,
-    "cli compute": 9160,
+    "base io records": 8050,
+    "data checks tasks": 15755,
+    "kernels ops": 25560,
+    "layers mixers models": 7075,
+    "training": 7520,
+    "analysis python": 2810,
+    "report": 8840,
+    "cli compute": 9390,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

@@ -63,12 +63,12 @@ ReachSums::ReachSums(const models::SequenceClassifier& model, const models::Mode
   layers_.resize(model_.encoder().blocks().size() + 1);
 }
 
-void ReachSums::append_stretches(std::vector<Stretch>& to, int64_t rows, int64_t length,
-                                 const at::Tensor& lengths_B) {
-  int64_t first = to.empty() ? 0 : to.back().first + length;
+int64_t ReachSums::append_stretches(std::vector<Stretch>& to, int64_t first, int64_t rows,
+                                    int64_t length, const at::Tensor& lengths_B) {
   for (int64_t row = 0; row < rows; ++row, first += length) {
     to.push_back({first, lengths_B.defined() ? lengths_B[row].item<int64_t>() : length});
   }
+  return first;
 }
 
 void ReachSums::add(const models::ModelInput& input, int64_t example) {
@@ -97,16 +97,17 @@ void ReachSums::add(const models::ModelInput& input, int64_t example) {
     RandomStream random = stream(n);
     for (const LayerCall& call : calls[n]) {
       std::vector<Stretch> rows;
-      append_stretches(rows, call.in_BLD.size(0), call.in_BLD.size(1), call.lengths_B);
+      append_stretches(rows, 0, call.in_BLD.size(0), call.in_BLD.size(1), call.lengths_B);
       add_passage(call.in_BLD, call.out_BLD, asked[output++], rows, random, layers_[n]);
     }
   }
   std::vector<Stretch> rows;
   if (layout.groups.empty()) {
-    append_stretches(rows, x.size(0), x.size(1), layout.padding.lengths_B);
+    append_stretches(rows, 0, x.size(0), x.size(1), layout.padding.lengths_B);
   }
+  int64_t first = 0;
   for (const models::RowGroup& group : layout.groups) {
-    append_stretches(rows, group.rows, group.length, group.padding.lengths_B);
+    first = append_stretches(rows, first, group.rows, group.length, group.padding.lengths_B);
   }
   RandomStream random = stream(calls.size());
   add_passage(x, y, asked[0], rows, random, layers_.back());
@@ -121,7 +122,7 @@ void ReachSums::add_passage(const at::Tensor& in, const at::Tensor& out, const a
       const auto place =
           drawn_place(norms.const_data_ptr<double>() + sequence.first, sequence.count, random);
       if (!place) break;
-      const at::Tensor of_place = at::zeros_like(asked);
+      const at::Tensor of_place = at::zeros(asked.sizes(), asked.options());
       const int64_t row = sequence.first + *place;
       of_place.view({-1, asked.size(2)})[row].copy_(asked.reshape({-1, asked.size(2)})[row]);
       const auto gradient =

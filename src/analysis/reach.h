@@ -48,8 +48,10 @@ class ReachSums {
     int64_t first = 0, count = 0;  // positions of a sequence among those of all
   };
 
-  static void append_stretches(std::vector<Stretch>& to, int64_t rows, int64_t length,
-                               const at::Tensor& lengths_B);
+  // Appends the sequences of rows of `length` positions, the first of which is position `first`.
+  // Returns the position behind them.
+  static int64_t append_stretches(std::vector<Stretch>& to, int64_t first, int64_t rows,
+                                  int64_t length, const at::Tensor& lengths_B);
   void add_passage(const at::Tensor& in, const at::Tensor& out, const at::Tensor& asked,
                    const std::vector<Stretch>& sequences, RandomStream& random, Histogram& to);
   static void add_place(const at::Tensor& norms, const Stretch& sequence, int64_t place,

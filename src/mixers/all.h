@@ -34,6 +34,8 @@ namespace lra::mixers {
   USE(MinGru)               \
   USE(RetNet)               \
   USE(Gla)                  \
+  USE(Hgrn2)                \
+  USE(MLstm)                \
   USE(RgLru)
 
 #define LRA_DECLARE_SPEC(Name) extern const LayerSpec k##Name;

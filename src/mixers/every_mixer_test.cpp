@@ -118,12 +118,12 @@ TEST_P(EveryMixer, GivesFiniteValuesAtPaddedPositions) {
 
 // Scores are then 1e16: a softmax gives all weight to one key, and nothing overflows. Not so
 // Performer, which adds the squared length of k to w . k: float32 has no digit left for the
-// product. Mamba multiplies five functions of its input, 1e40 here, Mamba-2 too, and RetNet and GLA
-// square the product of three: the trainer names the step where that happens. Sinkhorn's oracle is
-// NaN there, the mixer is not.
+// product. Mamba multiplies five functions of its input, 1e40 here, Mamba-2 too, and RetNet, GLA,
+// HGRN2 and mLSTM square the product of three: the trainer names the step where that happens.
+// Sinkhorn's oracle is NaN there, the mixer is not.
 TEST_P(EveryMixer, KeepsItsDefinitionForInputsAHundredMillionTimesAsLarge) {
   if (GetParam()->name == "performer") GTEST_SKIP() << "has no digits left";
-  for (const char* products : {"mamba", "mamba2", "retnet", "gla"}) {
+  for (const char* products : {"mamba", "mamba2", "retnet", "gla", "hgrn2", "mlstm"}) {
     if (GetParam()->name == products) GTEST_SKIP() << "is beyond float32";
   }
   for (const int64_t length : {9, 33}) {

@@ -16,7 +16,7 @@
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
 // are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
 #include "mixers/specs/mamba.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/convolution_silu.h"
 #include "ops/gate.h"

@@ -303,7 +303,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     if not side:
         print(f"ok: {name}: reach at most {check_reach(run, examples, where):.1e} apart")
     if model in ("linformer", "s4d", "s5", "lru", "mega", "mamba", "long_conv", "chordmixer", "mamba2", "gated_deltanet",
-                 "min_gru", "retnet", "gla", "rg_lru"):
+                 "min_gru", "retnet", "gla", "hgrn2", "mlstm", "rg_lru"):
         refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
                                   str(scratch / "data"), "--quiet"], capture_output=True)
         assert refused.returncode == 2 and b"no attention weights" in refused.stderr, refused

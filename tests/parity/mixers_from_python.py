@@ -428,6 +428,38 @@ def gla(x, valid, w, settings):
     return linear_states(x, valid, q, k, v, of_heads(gates, heads)**(1 / settings["temperature"]), w, settings)
 
 
+def hgrn2(x, valid, w, settings):
+    width = settings["head_channels"] or min(128, WIDTH // 4)
+    q, g, v = np.split(x @ w["in_weight"].T, 3, 2)
+    bound = sigmoid(w["bound"]) if "bound" in w else 0
+    f = bound + (1 - bound) * sigmoid(g)
+    arrays = [of_heads(t, WIDTH // width) for t in (silu(q), 1 - f, v, f)]
+    o = in_time(lambda d, *t: memory(*(share(one, d, settings, 1) for one in t)).reshape(len(t[0]), -1),
+                valid, settings, *arrays)
+    return rms(o, w["norm_weight"]) @ w["out_weight"].T
+
+
+def mlstm(x, valid, w, settings):
+    heads = settings["num_heads"]
+    u, z = np.split(x @ w["up_weight"].T, 2, 2)
+    c = silu(in_time(lambda d, t: convolved(share(t, d, settings, 1), share(w["conv_weight"], d, settings),
+                                            share(w["conv_bias"], d, settings)), valid, settings, u))
+    of_blocks = lambda t, m: np.einsum("blgp,grp->blgr", of_heads(t, len(m)), m).reshape(t.shape)  # noqa: E731
+    q, k, v = (of_blocks(*pair) for pair in zip((c, c, u), w["qkv_weight"]))
+    i, g = np.split(np.concatenate([q, k, v], 2) @ w["gate_weight"].T + w["gate_bias"], 2, 2)
+    q, k, v = (of_heads(t, heads) for t in (q, k, v))
+
+    def run(d, *arrays):
+        q, k, v, i, g = (share(t, d, settings, 1) for t in arrays)
+        key, decay = k * np.exp(i)[:, :, None] / np.sqrt(k.shape[2]), sigmoid(g)[:, :, None]
+        n = memory(q, key, np.ones_like(v[:, :, :1]), decay)
+        h = memory(q, key, v, decay) / np.maximum(np.abs(n), 1)
+        return rms(h - h.mean(-1, keepdims=True), share(of_heads(w["norm_weight"], heads), d, settings)).reshape(
+            len(q), -1)
+
+    return ((in_time(run, valid, settings, q, k, v, i, g) + w["skip"] * c) * silu(z)) @ w["down_weight"].T
+
+
 def gated_states(a, v):
     h, rows = 0, []
     for decay, value in zip(a, v):
@@ -556,7 +588,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, rg_lru]
+              chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}, {"causal": True}],
@@ -605,6 +637,9 @@ CASES = {
     "min_gru": [{}, {"expand": 2, "candidate": "linear", "gate_bias": -3.0}, {"bidirectional": False}],
     "retnet": [{}, {"key_dim": 6}, {"num_heads": 3, "key_dim": 2, "value_dim": 5, "bidirectional": False}],
     "gla": [{}, {"num_heads": 3, "rank": 4, "temperature": 1.0, "decay_bias": 2.0, "bidirectional": False}],
+    "hgrn2": [{"head_channels": 5}, {"head_channels": 2, "lower_bound": 0.3, "bidirectional": False}],
+    "mlstm": [{}, {"num_heads": 5, "block": 2, "forget_min": -1.0, "bidirectional": False},
+              {"num_heads": 2, "expand": 1, "block": 5, "conv_width": 2}],
     "rg_lru": [{"blocks": 2}, {"inner_dim": 6, "blocks": 3, "conv_width": 2, "bidirectional": False}],
     "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
             {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
@@ -661,6 +696,9 @@ def documented_tensors(name, settings):
         if name == "gated_deltanet":
             values["K"], values["V"] = deltanet_sizes(settings)
         values["mixed"] = heads * (2 * values["K"] + values["V"])
+    if name == "mlstm":
+        values["inner"] = settings["expand"] * WIDTH
+        values["groups"] = values["inner"] // settings["block"]
     if name == "min_gru":
         values["inner"] = settings["expand"] * WIDTH
     if name == "rg_lru":

@@ -358,6 +358,33 @@ class Model:
         a = (logits + self.w[prefix + "decay_bias"]).sigmoid()**(1 / self.mixer["temperature"])
         return self.gated_heads(x, prefix, q, k, v, a.unflatten(1, (heads, -1)))
 
+    def hgrn2(self, x, prefix):
+        width = self.mixer["head_channels"] or min(128, x.shape[1] // 4)
+        q, g, v = (x @ self.w[prefix + "in_weight"].T).chunk(3, 1)
+        bound = self.w[prefix + "bound"].sigmoid() if prefix + "bound" in self.w else 0
+        f = bound + (1 - bound) * g.sigmoid()
+        heads = [t.unflatten(1, (-1, width)) for t in (functional.silu(q), 1 - f, v, f)]
+        o = self.turned(lambda d, *t: self.memory(*t), *heads).flatten(1)
+        return self.rms(o, self.w[prefix + "norm_weight"]) @ self.w[prefix + "out_weight"].T
+
+    def mlstm(self, x, prefix):
+        w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
+        heads = self.mixer["num_heads"]
+        u, z = (x @ w["up_weight"].T).chunk(2, 1)
+        c = functional.silu(self.convolved(u, w["conv_weight"], w["conv_bias"]))
+        q, k, v = (torch.einsum("lgp,grp->lgr", t.unflatten(1, (len(m), -1)), m).flatten(1)
+                   for t, m in zip((c, c, u), w["qkv_weight"]))
+        i, g = (torch.cat([q, k, v], 1) @ w["gate_weight"].T + w["gate_bias"]).chunk(2, 1)
+        q, k, v = (t.unflatten(1, (heads, -1)) for t in (q, k, v))
+        arrays = (q, k * i.exp()[..., None] / k.shape[2]**0.5, v, g.sigmoid()[..., None])
+
+        def run(d, q, k, v, a):
+            return self.memory(q, k, v, a) / self.memory(q, k, torch.ones_like(v[..., :1]), a).abs().clamp_min(1)
+
+        h = self.turned(run, *arrays)
+        h = self.rms(h - h.mean(-1, keepdim=True), w["norm_weight"].view(heads, -1)).flatten(1)
+        return ((h + w["skip"] * c) * functional.silu(z)) @ w["down_weight"].T
+
     @staticmethod
     def gated_states(a, v):
         h, rows = 0, []
@@ -439,7 +466,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, rg_lru)}
+        chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)

@@ -138,6 +138,12 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   }
   if (model == "mamba") return mamba_parameters(run, s);
   if (model == "mamba2") return mamba2_parameters(run, s);
+  if (model == "mlstm") {
+    const int64_t inner = integer(run, "expand") * s.D, heads = integer(run, "num_heads");
+    return 3 * s.D * inner + (integer(run, "conv_width") + 3 * integer(run, "block") + 3) * inner +
+           2 * heads * (3 * inner + 1);
+  }
+  if (model == "hgrn2") return 4 * s.D * s.D + 2 * s.D;  // with a bound, in all but the first layer
   if (model == "gated_deltanet" || model == "retnet" || model == "gla") {
     return recurrent_heads_parameters(run, s);
   }
@@ -204,7 +210,8 @@ int64_t expected_parameters(const RunConfig& run, const TaskShape& shape,
   const int64_t embedding = (shape.values ? 2 : shape.vocabulary) * s.D + (has_cls ? s.D : 0) +
                             (m.positions == "learned" ? s.P * s.D : 0);
   const int64_t vectors = shape.num_towers == 1 ? 1 : m.pair_features == "nli" ? 4 : 2;
-  return embedding + m.layers * (norm + of_mixer + feed_forward) + last_norm +
+  const int64_t absent = run.model == "hgrn2" ? s.D : 0;  // the bound of the first layer
+  return embedding + m.layers * (norm + of_mixer + feed_forward) - absent + last_norm +
          head_parameters(m, vectors * s.D, shape.num_classes);
 }
 

@@ -1,4 +1,4 @@
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 
 #include "mixers/state_space.h"
 #include "ops/gate.h"

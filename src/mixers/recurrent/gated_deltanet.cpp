@@ -15,7 +15,7 @@
 // a convolution that looks at later tokens (recurrent_heads.h). Differences from the authors' code:
 // docs/deviations.md.
 #include "mixers/specs/gated_deltanet.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/gate.h"
 #include "ops/linear.h"

@@ -15,7 +15,7 @@
 // at later tokens, and b and c of their own (recurrent_heads.h). Differences from the authors'
 // code: docs/deviations.md.
 #include "mixers/specs/mamba2.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/gate.h"
 #include "ops/linear.h"

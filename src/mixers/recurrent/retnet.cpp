@@ -9,7 +9,7 @@
 // from the authors' code: docs/deviations.md.
 #include "mixers/specs/retnet.h"
 #include "layers/positions.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/gate.h"
 #include "ops/linear.h"

@@ -12,7 +12,7 @@
 // (recurrent_heads.h). Differences from the authors' code: docs/deviations.md.
 #include "mixers/specs/min_gru.h"
 #include "layers/linear.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan.h"

@@ -10,7 +10,7 @@
 // heads run from the end (recurrent_heads.h). Differences from the authors' code:
 // docs/deviations.md.
 #include "mixers/specs/gla.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/gate.h"
 #include "ops/linear.h"

@@ -12,7 +12,7 @@
 // Differences from the authors' code: docs/deviations.md.
 #include "mixers/specs/rg_lru.h"
 #include "layers/linear.h"
-#include "mixers/recurrent_heads.h"
+#include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
