@@ -6,6 +6,7 @@
 #include "base/config_lines.h"
 #include "base/error.h"
 #include "base/text_format.h"
+#include "training/settings/later_settings.h"
 #include "training/settings/presets.h"
 
 namespace lra::training {
@@ -78,12 +79,6 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
 }
 
 namespace {
-
-bool is_later_setting(const std::string& key) {
-  constexpr std::string_view kSection = "train.";
-  return key.starts_with(kSection) &&
-         TrainConfig().later_settings().contains(key.substr(kSection.size()));
-}
 
 // The first setting in [mixer], or outside it, that `run` changes from its preset, as "train.steps
 // 10 instead of 5000"; empty when none.

@@ -8,6 +8,7 @@
 #include "tasks/all.h"
 #include "training/settings/budget.h"
 #include "training/settings/config_sections.h"
+#include "training/settings/later_settings.h"
 
 namespace lra::training {
 namespace {
@@ -246,6 +247,9 @@ ConfigTable RunConfig::to_table() const {
   for (const auto& [key, is_set] : train.later_settings()) {
     if (!is_set) table.table("train").erase(key);
   }
+  erase_later_settings(table.table("task"), task_spec().resolve({}), "task", task);
+  if (!mixers::is_python_class(model))
+    erase_later_settings(table.table("mixer"), mixer_spec().resolve({}), "mixer", model);
   for (const auto& [name, group] : groups) {
     table.table("groups").set(name, {write_config(group), ""});
   }

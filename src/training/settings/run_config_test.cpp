@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/config_lines.h"
 #include "base/scratch_folder.h"
 #include "io/toml.h"
 #include "mixers/all.h"
@@ -235,6 +236,23 @@ TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
   EXPECT_THAT(error_with("run.task=texd"), HasSubstr("'text'?"));
   EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer.rank'?"));
   EXPECT_THAT(error_of([] { (void)RunConfig::from_table({}); }), HasSubstr("unknown task ''"));
+}
+
+TEST(RunConfig, LaterSettingsAreWrittenOnlyWhenTheyAreSet) {
+  const auto settings = [](const std::string& model, const std::vector<std::string>& sets) {
+    return setting_texts(resolve_run("listops", model, "small", 0, {}, sets).to_table());
+  };
+  for (const char* model : {"transformer", "local", "bigbird", "linear_transformer", "performer"}) {
+    EXPECT_FALSE(settings(model, {"mixer.causal=false"}).contains("mixer.causal")) << model;
+    EXPECT_EQ(settings(model, {"mixer.causal=true", "model.pooling=mean"}).at("mixer.causal"),
+              "true");
+  }
+  EXPECT_TRUE(settings("longformer", {}).contains("mixer.causal")) << "which it had from the start";
+  EXPECT_FALSE(settings("s4d", {}).contains("task.tree"));
+  EXPECT_EQ(settings("s4d", {"task.tree=spine", "task.filler=2"}).at("task.filler"), "2");
+  const RunConfig spine = resolve_run("listops", "s4d", "small", 0, {}, {"task.tree=spine"});
+  EXPECT_EQ(config_hash(RunConfig::from_table(spine.to_table()).to_table()),
+            config_hash(spine.to_table()));
 }
 
 TEST(RunConfig, RefusesAClassifierThatReadsOneToken) {
