@@ -204,13 +204,13 @@ TEST(ListOps, FillerStretchesTheSameTrees) {
     const auto tokens = of_far.stored_bytes(i), symbols = of_near.stored_bytes(i);
     ASSERT_EQ(tokens.size(), 4 * symbols.size());
     for (size_t t = 0; t < tokens.size(); ++t) {
-      EXPECT_EQ(tokens[t], t % 4 == 0 ? symbols[t / 4] : kListOpsUnknown);
+      EXPECT_EQ(tokens[t], t % 4 == 0 ? symbols[t / 4] : uint8_t{kListOpsUnknown});
     }
   }
   const auto task = listops_task(small + "filler = 3\nlength = 4000");
-  for (const char* name : {"targets of test", "length of test"}) {
-    for (const checks::Fact& one : task->check(far)) {
-      if (one.name == name) EXPECT_TRUE(one.ok) << one.detail;
+  for (const checks::Fact& one : task->check(far)) {
+    if (one.name.ends_with("of test")) {
+      EXPECT_TRUE(one.ok) << one.name << ": " << one.detail;
     }
   }
   EXPECT_EQ(fact(task->check(far), "targets of test").value, "5 of 5 right");
