@@ -60,8 +60,7 @@ void measure_tsv(const std::array<int64_t, 3>& sizes, const std::string& out) {
   const lra::Stopwatch watch;
   std::array<std::unique_ptr<lra::AtomicFile>, 3> files;
   for (size_t i = 0; i < files.size(); ++i) {
-    files[i] =
-        std::make_unique<lra::AtomicFile>(out + "/basic_" + lra::kSplitNames[i] + ".tsv");
+    files[i] = std::make_unique<lra::AtomicFile>(out + "/basic_" + lra::kSplitNames[i] + ".tsv");
     files[i]->append(std::string_view(lra::tasks::kListOpsTsvHeader));
   }
   const auto write = [&](std::span<const lra::tasks::ListOpsExample> examples) {
