@@ -93,7 +93,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
       {"retnet",
        {"num_heads = 2\nkey_dim = 4", "num_heads = 3\nkey_dim = 2\nbidirectional = false"}},
       {"hgrn2",
-       {"head_channels = 4", "head_channels = 8\nlower_bound = 0.5\nbidirectional = false"}},
+       {"head_channels = 2", "head_channels = 6\nlower_bound = 0.5\nbidirectional = false"}},
       {"mlstm",
        {"num_heads = 2\nblock = 2", "num_heads = 4\nexpand = 1\nblock = 1\nbidirectional = false"}},
       {"gla", {"num_heads = 2\nrank = 3", "num_heads = 3\nbidirectional = false"}},

@@ -32,7 +32,7 @@ Tensor hgrn2(const OracleInput& in) {
                     in.parameters.at("out_weight"));
 }
 
-const ConformanceRow kHgrn2Row{"hgrn2", hgrn2, "head_channels = 3\nlower_bound = 0.25", 0};
+const ConformanceRow kHgrn2Row{"hgrn2", hgrn2, "head_channels = 2\nlower_bound = 0.25", 0};
 
 TEST(Hgrn2, AgreesWithItsDefinitionInEveryVariant) {
   for (const char* settings : {"head_channels = 2\nbidirectional = false",

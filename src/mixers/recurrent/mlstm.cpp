@@ -96,7 +96,9 @@ class MLstm : public SequenceLayer {
     const Tensor m =
         (decayed + std::get<0>((log_in_BLH - decayed).cummax(1)).clamp_min(0)).detach();
     const Tensor before = at::constant_pad_nd(m, {0, 0, 1, 0}).narrow(1, 0, m.size(1));
-    return {(log_forget_BLH + before - m).clamp_max(0), log_in_BLH - m,
+    // At most 0 but for rounding, which must not take the gradient, as clamp_max would.
+    const Tensor log_decay = log_forget_BLH + before - m;
+    return {log_decay - log_decay.detach().clamp_min(0), log_in_BLH - m,
             (-m).exp().clamp_min(kLeastBound)};
   }
 

@@ -65,7 +65,7 @@ Tensor mlstm(const OracleInput& in) {
   return at::linear((at::cat(all, 2) + of("skip") * c) * at::silu(up[1]), of("down_weight"));
 }
 
-const ConformanceRow kMLstmRow{"mlstm", mlstm, "num_heads = 2\nblock = 3\nconv_width = 3", 0};
+const ConformanceRow kMLstmRow{"mlstm", mlstm, "num_heads = 2\nblock = 4\nconv_width = 3", 0};
 
 TEST(MLstm, AgreesWithItsDefinitionInEveryVariant) {
   for (const char* settings : {"num_heads = 3\nblock = 4\nbidirectional = false\nforget_min = -2.0",
