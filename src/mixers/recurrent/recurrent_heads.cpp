@@ -43,7 +43,8 @@ Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& ra
 
 Tensor softplus_of(const Tensor& x) {
   const Tensor wide = x.to(at::kDouble);
-  return wide.clamp_min(0) + (1 + (-wide.abs()).exp()).log();
+  // Half the sum of x and |x|, not clamp_min(0): its slope at 0, which gates have at first, is 1/2.
+  return (wide + wide.abs()) / 2 + (1 + (-wide.abs()).exp()).log();
 }
 
 Tensor sigmoid_of(const Tensor& x) { return ops::gate(at::ones_like(x), x); }
