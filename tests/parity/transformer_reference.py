@@ -134,7 +134,7 @@ class Model:
         rotations = draws.reformer_rotations(self.layer(prefix), len(q), self.mixer["rounds"],
                                              q.shape[-1], buckets // 2)
         valid = np.ones(len(x), bool)
-        allowed = [pairs.reformer(head.numpy(), valid, rotation, self.mixer)
+        allowed = [pairs.reformer(head.detach().numpy(), valid, rotation, self.mixer)
                    for head, rotation in zip(q, rotations)]
         k = q / q.norm(dim=-1, keepdim=True)
         return softmax_attention(q, k, v, torch.from_numpy(np.array(allowed)))
