@@ -7,9 +7,9 @@
 `gpu_ledger` (tests/simulated_cuda/ledger.cpp) runs a step with the operators of a GPU at its full
 size and prints launches, copies and bytes. Here these become a time: for each launch the larger of
 bytes at 3.0 TB/s and products at 790 TFLOP/s, and for each launch 2.5 microseconds of the host if
-these are more in total. A second time has the speeds that rows reached on an H100. With --cubins, nvcc compiles our kernels for capability 9.0: registers,
-spills, shared memory, blocks on a multiprocessor and, if cuobjdump or nvdisasm is found, products on
-tensor cores. Results: docs/results/gpu/ledger.md and .json; what is left out stays as it was there.
+these are more in total. A second time has the speeds that rows reached on an H100. With --cubins, nvcc
+compiles our kernels for capability 9.0: registers, spills and, if nvdisasm is found, products on tensor
+cores. Results: docs/results/gpu/ledger.md and .json; what is left out stays as it was there.
 --check runs the rows that have bounds and exits with 1 if one is exceeded.
 """
 import argparse
@@ -192,13 +192,6 @@ def instructions(cubin):
         elif name and re.search(r"\b(HMMA|HGMMA|IMMA)\b", line):
             counts[name] += 1
     return counts
-
-
-def blocks_of(registers, threads, shared):
-    """Blocks that fit on a multiprocessor of capability 9.0."""
-    by_registers = 65536 // (max(1, threads // 32) * math.ceil(registers * 32 / 256) * 256)
-    by_shared = 233472 // (shared + 1024)
-    return min(by_registers, by_shared, 2048 // threads, 32)
 
 
 # ---- the page

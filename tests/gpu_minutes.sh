@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a quarter of an hour on a GPU is spent on: parts that each end by themselves and leave their results.
+# Spends a quarter of an hour on a GPU in parts that each end by themselves and leave their results.
 #
 #   tests/gpu_minutes.sh [FOLDER]
 #
@@ -43,7 +43,7 @@ part_conformance() {
   [[ $device != cpu ]] || return 0
   LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local s4d" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
 }
-# Where the ledger names most to gain, those that changed first.
+# The models with most to gain by the ledger, and those whose kernels changed.
 part_changed() { bench --models mega,mamba,synthesizer,sparse_transformer,local "${release[@]}"; }
 part_others() {
   bench --models transformer,linear_transformer,performer,longformer,bigbird,linformer,reformer,sinkhorn,s4d,s5,lru,long_conv,chordmixer "${release[@]}"

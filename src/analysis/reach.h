@@ -67,8 +67,9 @@ void set_windows(const std::vector<ChangedInput>& scores, std::vector<ReachFigur
 // "layer 0 in windows of"
 std::string window_change(const std::string& layer);
 
-// What makes the sequence layers of a run's model other functions on shorter sequences: "what
-// ChordMixer computes", or a parameter whose shape depends on the length. Empty if nothing does.
+// Names what makes the sequence layers of a run's model other functions on shorter sequences:
+// "what ChordMixer computes", or a parameter whose shape depends on the length. Empty if nothing
+// does.
 std::string bound_by(const training::RunConfig& run, const models::SequenceClassifier& model,
                      int64_t width);
 

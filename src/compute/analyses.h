@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/compute.h"
 #include "training/run/loaded_run.h"
@@ -19,6 +20,28 @@ AnalysisRecord empty_analysis(const training::LoadedRun& run, const std::string&
                               const CommonOptions& common, const Dataset* dataset = nullptr);
 Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                       const AnalyzeArguments& a);
+
+// Scores of one run on changed inputs or with a changed model, one after another.
+class ChangedInputs {
+ public:
+  // `examples` of each split are evaluated; 0: all.
+  ChangedInputs(const training::LoadedRun& run, const CommonOptions& common, int64_t examples)
+      : run_(run), common_(common), examples_(examples) {}
+
+  // Evaluates `model` on a split of examples of that shape, with a bar. Returns false when a stop
+  // was requested.
+  bool add(const std::string& change, const std::string& value, const models::Model& model,
+           const Split& split, const TaskShape& shape);
+  // Notes that there is no score, and why.
+  void refuse(const std::string& change, const std::string& value, const std::string& why);
+
+  std::vector<ChangedInput> scores;
+
+ private:
+  const training::LoadedRun& run_;
+  const CommonOptions& common_;
+  int64_t examples_;
+};
 
 // As analysis_of().
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,

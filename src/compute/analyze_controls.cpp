@@ -15,46 +15,18 @@ using training::LoadedRun;
 
 const std::vector<int64_t> kFields = {16, 64, 256};  // where --fields is not given
 
-// Evaluations of one run, one after another, until one is stopped.
-class ChangedInputs {
- public:
-  ChangedInputs(const LoadedRun& run, const CommonOptions& common, int64_t examples)
-      : run_(run), common_(common), examples_(examples) {}
-
-  // Returns false when a stop was requested. Lengths that an adapted model refuses are recorded as
-  // refused.
-  bool add(const std::string& change, const std::string& value, const Split& split,
-           const analysis::Adaptation& to) {
-    ChangedInput result{.change = change, .value = value, .refused = ""};
-    try {
-      const models::SequenceClassifier model = analysis::adapted_model(run_, to);
-      auto found = training::evaluate_with_bar(
-          model, split, to.shape, batch_size(to.shape), examples_,
-          {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
-          run_.stored.config.train.trim_padding);
-      if (found.stopped) return false;
-      found.summary.step = run_.weights.progress.step;
-      result.score = found.summary;
-    } catch (const analysis::BoundToLength& error) {
-      result.refused = error.what();
-    }
-    scores.push_back(std::move(result));
+// Adds the score of the run's weights in a model for `split`, or why there is no such model.
+// Returns false when a stop was requested.
+bool add_adapted(const LoadedRun& run, ChangedInputs& inputs, const std::string& change,
+                 const std::string& value, const Split& split, const analysis::Adaptation& to) {
+  try {
+    const models::SequenceClassifier model = analysis::adapted_model(run, to);
+    return inputs.add(change, value, model, split, to.shape);
+  } catch (const analysis::BoundToLength& error) {
+    inputs.refuse(change, value, error.what());
     return true;
   }
-
-  std::vector<ChangedInput> scores;
-
- private:
-  // Batch of as many tokens as the run evaluates at once.
-  int64_t batch_size(const TaskShape& shape) const {
-    const int64_t tokens = run_.stored.config.train.eval_batch_size * run_.task->shape().length;
-    return std::max<int64_t>(1, tokens / shape.length);
-  }
-
-  const LoadedRun& run_;
-  const CommonOptions& common_;
-  int64_t examples_;
-};
+}
 
 std::string examples_choice(int64_t examples) { return examples > 0 ? kDrawnExamples : "all"; }
 
@@ -99,23 +71,45 @@ bool measure_controls(const LoadedRun& run, const Dataset& dataset, const Analyz
   for (const int64_t length : a.lengths) others.push_back(at_length(run, dataset, length, a.split));
   const analysis::Adaptation own = unchanged(run);
   const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  bool going = inputs.add("none", "", split, own) &&
-               inputs.add("shuffled tokens", "", split.with_shuffled_tokens(), own);
+  bool going = add_adapted(run, inputs, "none", "", split, own) &&
+               add_adapted(run, inputs, "shuffled tokens", "", split.with_shuffled_tokens(), own);
   for (const int64_t field : a.fields.empty() ? kFields : a.fields) {
     if (!going || field >= own.shape.length) continue;
-    going = inputs.add("receptive field", std::to_string(field), split,
-                       {.shape = own.shape, .receptive_field = field});
+    going = add_adapted(run, inputs, "receptive field", std::to_string(field), split,
+                        {.shape = own.shape, .receptive_field = field});
   }
   for (const OtherLength& other : others) {
     if (!going) break;
     const TaskShape shape = other.task->shape();
-    going = inputs.add("length", std::to_string(shape.length), other.split,
-                       {.shape = shape, .receptive_field = own.receptive_field});
+    going = add_adapted(run, inputs, "length", std::to_string(shape.length), other.split,
+                        {.shape = shape, .receptive_field = own.receptive_field});
   }
   return going;
 }
 
 }  // namespace
+
+bool ChangedInputs::add(const std::string& change, const std::string& value,
+                        const models::Model& model, const Split& split, const TaskShape& shape) {
+  ChangedInput result{.change = change, .value = value, .refused = ""};
+  const training::RunConfig& config = run_.stored.config;
+  // Batches of as many tokens as the run evaluates at once.
+  const int64_t tokens = config.train.eval_batch_size * run_.task->shape().length;
+  auto found = training::evaluate_with_bar(
+      model, split, shape, std::max<int64_t>(1, tokens / shape.length), examples_,
+      {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
+      config.train.trim_padding, config.masking());
+  if (found.stopped) return false;
+  found.summary.step = run_.weights.progress.step;
+  result.score = found.summary;
+  scores.push_back(std::move(result));
+  return true;
+}
+
+void ChangedInputs::refuse(const std::string& change, const std::string& value,
+                           const std::string& why) {
+  scores.push_back({.change = change, .value = value, .score = {}, .refused = why});
+}
 
 std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
                                                const AnalyzeArguments& a,
@@ -162,7 +156,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   for (const std::string& positions : a.positions) {
     const analysis::Adaptation adaptation{
         .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
-    if (!inputs.add("positions", positions, split, adaptation)) return {};
+    if (!add_adapted(run, inputs, "positions", positions, split, adaptation)) return {};
   }
   AnalysisRecord record = empty_analysis(run, "transfer", common);
   for (CheckFinding& finding : tasks::checks_of(*task, dataset)) {

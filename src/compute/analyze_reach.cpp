@@ -6,7 +6,6 @@
 #include "data/drawn_examples.h"
 #include "io/progress.h"
 #include "training/loop/batches.h"
-#include "training/loop/evaluate.h"
 
 namespace lra::cli {
 namespace {
@@ -20,7 +19,7 @@ class WindowScores {
  public:
   WindowScores(const LoadedRun& run, const Split& split, const CommonOptions& common,
                int64_t examples)
-      : run_(run), split_(split), common_(common), examples_(examples) {}
+      : run_(run), split_(split), inputs_(run, common, examples) {}
 
   // Returns false when a stop was requested.
   bool add_own() { return add("none", "", run_.encoder()); }
@@ -40,16 +39,13 @@ class WindowScores {
                analysis::adapted_model(run_, {.shape = shape, .receptive_field = width}));
   }
 
-  std::vector<ChangedInput> scores;
+  std::vector<ChangedInput>& scores() { return inputs_.scores; }
 
  private:
   bool has_cls() const { return run_.stored.config.model_config.pooling == "cls"; }
 
   void refuse(const std::string& name, int64_t width, const std::string& why) {
-    scores.push_back({.change = analysis::window_change(name),
-                      .value = std::to_string(width),
-                      .score = {},
-                      .refused = why});
+    inputs_.refuse(analysis::window_change(name), std::to_string(width), why);
   }
   // Notes that layers are other functions on shorter sequences.
   bool refused(const std::string& name, int64_t width) {
@@ -72,23 +68,12 @@ class WindowScores {
   }
 
   bool add(const std::string& change, const std::string& value, const models::Model& model) {
-    ChangedInput result{.change = change, .value = value, .refused = ""};
-    const auto& config = run_.stored.config;
-    auto found = training::evaluate_with_bar(
-        model, split_, run_.task->shape(), config.train.eval_batch_size, examples_,
-        {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
-        config.train.trim_padding, config.masking());
-    if (found.stopped) return false;
-    found.summary.step = run_.weights.progress.step;
-    result.score = found.summary;
-    scores.push_back(std::move(result));
-    return true;
+    return inputs_.add(change, value, model, split_, run_.task->shape());
   }
 
   const LoadedRun& run_;
   const Split& split_;
-  const CommonOptions& common_;
-  int64_t examples_;
+  ChangedInputs inputs_;
 };
 
 // Nothing when a stop was requested.
@@ -137,12 +122,12 @@ std::optional<AnalysisRecord> analyze_reach(const CommonOptions& common, const A
     }
   }
   if (!going) return {};
-  analysis::set_windows(scores.scores, *layers);
+  analysis::set_windows(scores.scores(), *layers);
   AnalysisRecord record = empty_analysis(run, "reach", common, &dataset);
   record.split = a.split;
-  record.num_examples = scores.scores[0].score->num_examples;
+  record.num_examples = scores.scores()[0].score->num_examples;
   record.reach = {.layers = std::move(*layers),
-                  .scores = std::move(scores.scores),
+                  .scores = std::move(scores.scores()),
                   .num_gradients = static_cast<int64_t>(examples.size())};
   record.choices["precision"] = "float32";
   record.choices["examples"] = kDrawnExamples;

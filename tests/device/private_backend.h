@@ -1,4 +1,4 @@
-// What backends of LibTorch for the key PrivateUse1 have in common: one device, without streams.
+// The part that backends of LibTorch for the key PrivateUse1 share: one device, without streams.
 // Included by one file of a program.
 #pragma once
 

@@ -66,13 +66,10 @@ class Hgrn2 : public SequenceLayer {
  private:
   static constexpr int64_t kWidestHead = 128;
 
-  // In float64, for which GPUs have no gate of ours.
-  static Tensor double_sigmoid(const Tensor& x) { return 1 / (1 + (-x).exp()); }
-
   // 1 - f in float64.
   Tensor keys(const Tensor& gate_BLD) const {
-    const Tensor open = double_sigmoid(-gate_BLD.to(at::kDouble));
-    return bound_.defined() ? open * double_sigmoid(-bound_.to(at::kDouble)) : open;
+    const Tensor open = sigmoid_of(-gate_BLD.to(at::kDouble));
+    return bound_.defined() ? open * sigmoid_of(-bound_.to(at::kDouble)) : open;
   }
 
   // log f: without a bound f can be so small that 1 - (1 - f) is 0.

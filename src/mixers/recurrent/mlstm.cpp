@@ -76,7 +76,7 @@ class MLstm : public SequenceLayer {
   }
 
  private:
-  // Of each direction's heads.
+  // Initial biases of the forget gates: the same for the heads of each direction.
   Tensor forget_bias(const layers::Initializer& init) const {
     const int64_t directions = config_.bidirectional ? 2 : 1;
     return at::linspace(config_.forget_min, config_.forget_max, config_.num_heads / directions,

@@ -47,7 +47,10 @@ Tensor softplus_of(const Tensor& x) {
   return (wide + wide.abs()) / 2 + (1 + (-wide.abs()).exp()).log();
 }
 
-Tensor sigmoid_of(const Tensor& x) { return ops::gate(at::ones_like(x), x); }
+Tensor sigmoid_of(const Tensor& x) {
+  if (x.scalar_type() == at::kDouble) return 1 / (1 + (-x).exp());  // GPUs have no float64 gate
+  return ops::gate(at::ones_like(x), x);
+}
 
 Tensor norm_of_rows(const Tensor& x, const Tensor& weight) {
   const Tensor wide = x.to(ops::wide_type(x));

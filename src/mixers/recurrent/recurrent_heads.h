@@ -31,7 +31,7 @@ Steps decaying_steps(const at::Tensor& x_BLH, const at::Tensor& bias_H,
 
 // log(1 + exp(x)) in float64, of calls that do not depend on the number of threads.
 at::Tensor softplus_of(const at::Tensor& x);
-// sigmoid(x) by our own kernel: the library's depends on the number of threads.
+// sigmoid(x) by our own kernel, in float64 by exp: the library's depends on the number of threads.
 at::Tensor sigmoid_of(const at::Tensor& x);
 
 // x / sqrt(mean of squares + 1e-5) * weight over the last axis.

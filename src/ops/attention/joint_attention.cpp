@@ -143,10 +143,6 @@ size_t place_of(const Tensor& t, variable_list& tensors) {
   return place;
 }
 
-}  // namespace
-
-namespace {
-
 // Chosen rows in the periods that the length holds, and behind them.
 struct Periods {
   Periods(const PeriodicRows& rows, int64_t length)

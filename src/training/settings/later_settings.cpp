@@ -4,8 +4,6 @@
 #include <iterator>
 #include <string>
 
-#include "training/settings/train_config.h"
-
 namespace lra::training {
 namespace {
 
@@ -13,6 +11,7 @@ struct LaterSetting {
   std::string_view section, of, key;
 };
 constexpr LaterSetting kLaterSettings[] = {
+    {"train", "", "class_weights"},     {"train", "", "label_smoothing"},
     {"task", "listops", "min_args"},    {"task", "listops", "tree"},
     {"task", "listops", "operators"},   {"task", "listops", "filler"},
     {"mixer", "transformer", "causal"}, {"mixer", "local", "causal"},
@@ -25,7 +24,6 @@ bool is_later_setting(std::string_view key) {
   const size_t dot = std::min(key.find('.'), key.size());
   const std::string_view section = key.substr(0, dot),
                          name = key.substr(std::min(dot + 1, key.size()));
-  if (section == "train") return TrainConfig().later_settings().contains(std::string(name));
   return std::ranges::any_of(kLaterSettings, [&](const LaterSetting& later) {
     return later.section == section && later.key == name;
   });

@@ -77,7 +77,7 @@ void refuse_unpredictable(const RunConfig& run) {
   if (values && (values->stored_as_float || values->channels > 1))
     refuse("train.objective", "is masked, but the inputs are numbers without levels",
            "import the data as tokens");
-  for (const auto& [name, is_set] : run.train.later_settings()) {
+  for (const auto& [name, is_set] : run.train.class_settings()) {
     if (is_set)
       refuse("train." + name, "is for classes, and the run predicts its inputs", "leave it out");
   }
@@ -244,9 +244,7 @@ ConfigTable RunConfig::to_table() const {
       table.table("train").erase(key);
     }
   }
-  for (const auto& [key, is_set] : train.later_settings()) {
-    if (!is_set) table.table("train").erase(key);
-  }
+  erase_later_settings(table.table("train"), write_config(TrainConfig{}), "train", "");
   erase_later_settings(table.table("task"), task_spec().resolve({}), "task", task);
   if (!mixers::is_python_class(model))
     erase_later_settings(table.table("mixer"), mixer_spec().resolve({}), "mixer", model);

@@ -40,9 +40,8 @@ struct TrainConfig {
   int64_t max_skips = 10, max_roll_backs = 3;
 
   bool is_masked() const { return objective == kMaskedObjective; }
-  // Settings that were added after the first published runs, and whether they are set. Others are
-  // not written, so that the hashes of those runs stay valid.
-  std::map<std::string, bool> later_settings() const {
+  // Settings for runs that predict classes, and whether they are set.
+  std::map<std::string, bool> class_settings() const {
     return {{"class_weights", class_weights != "none"}, {"label_smoothing", label_smoothing > 0}};
   }
 
