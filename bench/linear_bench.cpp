@@ -7,10 +7,10 @@
 #include <cstdio>
 
 #include "bench/side_by_side.h"
-#include "ops/batch_norm.h"
-#include "ops/layer_norm.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
+#include "ops/pointwise/batch_norm.h"
+#include "ops/pointwise/layer_norm.h"
 #include "ops/product.h"
 
 namespace lra {

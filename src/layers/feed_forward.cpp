@@ -1,8 +1,8 @@
 #include "layers/feed_forward.h"
 
 #include "ops/feed_forward.h"
-#include "ops/gate.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/pointwise.h"
 
 namespace lra::layers {
 namespace {

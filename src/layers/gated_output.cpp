@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "layers/feed_forward.h"
-#include "ops/gate.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/pointwise.h"
 
 namespace lra::layers {
 

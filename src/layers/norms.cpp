@@ -5,8 +5,9 @@
 
 #include "base/error.h"
 #include "layers/on_device.h"
-#include "ops/batch_norm.h"
-#include "ops/layer_norm.h"
+#include "ops/pointwise/batch_norm.h"
+#include "ops/pointwise/layer_norm.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 
 namespace lra::layers {
@@ -32,9 +33,7 @@ RmsNorm::RmsNorm(const Initializer& init, int64_t dim) {
 }
 
 at::Tensor RmsNorm::forward(const at::Tensor& x_BLD, const Context&) {
-  const at::Tensor x = wide(x_BLD);
-  const at::Tensor y = x * (x.square().mean(-1, true) + kRmsEps).rsqrt() * weight_;
-  return y.to(x_BLD.scalar_type());
+  return ops::row_norm(x_BLD, weight_, kRmsEps);
 }
 
 ScaleNorm::ScaleNorm(const Initializer& init, int64_t dim) {

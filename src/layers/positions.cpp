@@ -24,16 +24,10 @@ at::Tensor sinusoid_table(int64_t length, int64_t dim, at::ScalarType type) {
   return at::from_blob(table.data(), {length, dim}, at::kDouble).to(type, false, true);
 }
 
-at::Tensor rotated(const at::Tensor& x_BLHE) {
-  const int64_t length = x_BLHE.size(1), width = x_BLHE.size(3);
-  LRA_CHECK_EQ(width % 2, 0);
-  const at::Tensor table_LE = sinusoid_table(length, width, ops::wide_type(x_BLHE));
-  const at::Tensor table_L1EE =
-      on_device(table_LE, x_BLHE.device()).to(x_BLHE.scalar_type()).view({length, 1, width / 2, 2});
-  const at::Tensor sine = table_L1EE.select(3, 0), cosine = table_L1EE.select(3, 1);
-  const auto pair = x_BLHE.unflatten(3, {width / 2, 2}).unbind(4);
-  return at::stack({pair[0] * cosine - pair[1] * sine, pair[0] * sine + pair[1] * cosine}, 4)
-      .flatten(3);
+at::Tensor rotary_table(const at::Tensor& x_BLHE) {
+  LRA_CHECK_EQ(x_BLHE.size(3) % 2, 0);
+  const at::Tensor table = sinusoid_table(x_BLHE.size(1), x_BLHE.size(3), ops::wide_type(x_BLHE));
+  return on_device(table, x_BLHE.device());
 }
 
 }  // namespace lra::layers

@@ -9,9 +9,9 @@ namespace lra::layers {
 // float64; [length, D] of `type` (Vaswani et al. 2017, section 3.5).
 at::Tensor sinusoid_table(int64_t length, int64_t dim, at::ScalarType type = at::kFloat);
 
-// Rotary encoding (Su et al. 2021, arXiv:2104.09864, section 3.2): channels 2c and 2c + 1 of
-// position p turned by the angle p w_c of the table above, so that products of queries and keys
-// depend only on the distance. x [B, L, H, E] with E even; sines and cosines have its dtype.
-at::Tensor rotated(const at::Tensor& x_BLHE);
+// The table of this width for ops::rotary() of x [B, L, H, E], E even, on its device: turned by the
+// angles p w_c, products of queries and keys depend only on the distance (Su et al. 2021,
+// arXiv:2104.09864, section 3.2).
+at::Tensor rotary_table(const at::Tensor& x_BLHE);
 
 }  // namespace lra::layers

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/pointwise/rotary.h"
 #include "ops/test_tensors.h"
 
 namespace lra::layers {
@@ -28,6 +29,8 @@ TEST(SinusoidTable, TakesAnOddWidth) {
   const Tensor table = sinusoid_table(3, 5);
   EXPECT_NEAR(table[2][4].item<double>(), std::sin(2 / std::pow(10000.0, 4.0 / 5)), 1e-7);
 }
+
+Tensor rotated(const Tensor& x_BLHE) { return ops::rotary(x_BLHE, rotary_table(x_BLHE)); }
 
 // Products depend only on the distance, and lengths are preserved.
 TEST(Rotated, TellsDistancesApart) {

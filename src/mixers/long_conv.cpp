@@ -18,7 +18,7 @@
 #include "layers/gated_output.h"
 #include "mixers/sequence_layer.h"
 #include "ops/long_convolution.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 
 namespace lra::mixers {
 namespace {

@@ -19,8 +19,8 @@
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/convolution_silu.h"
-#include "ops/gate.h"
 #include "ops/linear.h"
+#include "ops/pointwise/gate.h"
 #include "ops/precision.h"
 #include "ops/scan/selective_scan.h"
 

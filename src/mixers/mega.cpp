@@ -20,9 +20,9 @@
 #include "layers/feed_forward.h"
 #include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
-#include "ops/gate.h"
 #include "ops/linear.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
 #include "ops/scan/diagonal_scan.h"
 

@@ -10,6 +10,7 @@
 #include "layers/positions.h"
 #include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
+#include "ops/pointwise/rotary.h"
 
 namespace lra::mixers {
 namespace {
@@ -38,8 +39,10 @@ class Transformer : public SequenceLayer {
     if (!rotary_)
       return output_->forward(ops::packed_attention(qkv_BL3HE, pattern_, masks, dropout));
     const auto parts = qkv_BL3HE.unbind(2);
-    return output_->forward(ops::attention(layers::rotated(parts[0]), layers::rotated(parts[1]),
-                                           parts[2], pattern_, masks, dropout));
+    const at::Tensor table = layers::rotary_table(parts[0]);
+    return output_->forward(ops::attention(ops::rotary(parts[0], table),
+                                           ops::rotary(parts[1], table), parts[2], pattern_, masks,
+                                           dropout));
   }
 
  private:

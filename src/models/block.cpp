@@ -1,6 +1,6 @@
 #include "models/block.h"
 
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 
 namespace lra::models {
 

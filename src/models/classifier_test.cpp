@@ -295,6 +295,13 @@ TEST(SequenceClassifier, ComputesOnlyBlocksWithTokensAndTheFirstOfEachRow) {
   EXPECT_EQ(model.num_positions(batch_of({3, 2, 1, 0}, 7, 0)), 4 * 8) << "not cut";
 }
 
+// A norm of each head turns scores into signs where keys are as narrow as the small models' own: a
+// gradient of almost 0, which no precision keeps.
+const char* wide_keys(std::string_view mixer) {
+  const bool norm_of_heads = mixer == "gla" || mixer == "retnet" || mixer == "gated_deltanet";
+  return norm_of_heads ? "num_heads = 2\nkey_dim = 32\nvalue_dim = 32" : "";
+}
+
 // bfloat16 moves logits by about 2^-8 of their size per layer and operator; a mixer that hashes may
 // move tokens into other buckets.
 TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
@@ -303,9 +310,10 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
     for (const char* pooling : {"cls", "mean"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
       const SequenceClassifier bf16(kSmallShape, small_config(pooling), *spec,
-                                    parse_toml("", "model.toml"), 1,
+                                    parse_toml(wide_keys(spec->name), "model.toml"), 1,
                                     {.activations = at::kBFloat16});
-      const auto fp32 = make(kSmallShape, small_config(pooling), std::string(spec->name));
+      const SequenceClassifier fp32(kSmallShape, small_config(pooling), *spec,
+                                    parse_toml(wide_keys(spec->name), "model.toml"), 1);
       const Tensor logits = bf16.forward(batch, {.training = true}),
                    same = fp32.forward(batch, {.training = true});
       EXPECT_EQ(logits.scalar_type(), at::kFloat);
@@ -319,13 +327,6 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
       }
     }
   }
-}
-
-// A norm of each head turns scores into signs where keys are as narrow as the small models' own: a
-// gradient of almost 0, which no precision keeps.
-const char* wide_keys(std::string_view mixer) {
-  const bool norm_of_heads = mixer == "gla" || mixer == "retnet" || mixer == "gated_deltanet";
-  return norm_of_heads ? "num_heads = 2\nkey_dim = 32\nvalue_dim = 32" : "";
 }
 
 // Equal tokens give equal terms to every sum over tokens: in bfloat16 such a sum stops growing at

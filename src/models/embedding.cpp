@@ -3,7 +3,7 @@
 #include "layers/on_device.h"
 #include "layers/positions.h"
 #include "ops/embedding.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
 
 namespace lra::models {

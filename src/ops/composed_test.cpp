@@ -2,14 +2,16 @@
 
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
-#include "ops/batch_norm.h"
 #include "ops/convolution_silu.h"
 #include "ops/feed_forward.h"
-#include "ops/gate.h"
-#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/batch_norm.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/layer_norm.h"
+#include "ops/pointwise/pointwise.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/rotate_tracks.h"
 #include "ops/scan/diagonal_scan.h"
 #include "ops/scan/gated_scan.h"
@@ -53,6 +55,14 @@ std::vector<Operator> pointwise_operators() {
       {"gate", [](const auto& in) { return ops::gate(in[0], in[1]); }, {x, x.flip(1)}},
       {"silu", [](const auto& in) { return ops::silu(in[0], in[1]); }, {x, x.flip(1)}},
       {"silu_alone", [](const auto& in) { return ops::silu(in[0]); }, {x}},
+      {"sigmoid", [](const auto& in) { return ops::sigmoid(in[0]); }, {x}},
+      {"closed_gate", [](const auto& in) { return closed_gate(in[0]); }, {x}},
+      {"softplus", [](const auto& in) { return ops::softplus(in[0]); }, {x}},
+      {"positive", [](const auto& in) { return ops::positive(in[0]); }, {x}},
+      {"row_norm", [](const auto& in) { return row_norm(in[0], in[1], 1e-5); }, {x, row}},
+      {"row_norm_centered",
+       [](const auto& in) { return row_norm(in[0], in[1], 1e-5, true); },
+       {x.unflatten(2, {2, 3}), row.view({2, 3})}},
       {"linear",
        [](const auto& in) { return ops::linear(in[0], in[1], in[2]); },
        {x, wide, hidden}},

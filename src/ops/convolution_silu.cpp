@@ -1,7 +1,7 @@
 #include "ops/convolution_silu.h"
 
 #include "ops/composed.h"
-#include "ops/gate.h"
+#include "ops/pointwise/gate.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 #include "ops/short_convolution_problem.h"

@@ -2,9 +2,9 @@
 
 #include "kernels/pointwise/pointwise.h"
 #include "ops/composed.h"
-#include "ops/layer_norm.h"
 #include "ops/linear.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/layer_norm.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 

@@ -4,7 +4,7 @@
 
 #include "kernels/choice.h"
 #include "ops/composed.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
 #include "ops/product.h"
 

@@ -141,6 +141,15 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
          [](const Tensor& x, const Tensor&, const Tensor&, double) { return contiguous_like(x); });
   m.impl("layer_norm_forward", layer_norm_forward);
   m.impl("layer_norm_backward", layer_norm_backward);
+  m.impl("row_norm_forward", [](const Tensor& x, const Tensor&, double, bool) {
+    const Sizes rows = with_last(x, 1);
+    return Three(contiguous_like(x), wide_result(rows, x), wide_result(rows, x));
+  });
+  m.impl("row_norm_backward",
+         [](const Tensor&, const Tensor& x, const Tensor&, const Tensor&, const Tensor& weight,
+            bool) { return Two(contiguous_like(x), contiguous_like(weight)); });
+  m.impl("activation_backward",
+         [](const Tensor&, const Tensor& x, int64_t) { return contiguous_like(x); });
   m.impl("gate", gate);
   m.impl("gate_backward", gate_backward);
   m.impl("silu", [](const Tensor& x, const MaybeTensor&) { return contiguous_like(x); });
@@ -190,10 +199,10 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
          });
   m.impl("matrix_scan",
          [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&,
-            int64_t, const MaybeTensor&) { return contiguous_like(v); });
+            int64_t, const MaybeTensor&, bool) { return contiguous_like(v); });
   m.impl("matrix_scan_backward",
          [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-            const Tensor& log_decay, const MaybeTensor& beta, int64_t, const MaybeTensor&) {
+            const Tensor& log_decay, const MaybeTensor& beta, int64_t, const MaybeTensor&, bool) {
            return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
                              contiguous_like(log_decay),
                              beta ? contiguous_like(*beta) : result({0}, log_decay));

@@ -133,4 +133,14 @@ inline void expect_gradient_is_slope(const TensorFunction& f,
   }
 }
 
+// The results of an operator's implementation under `key`, whatever device its inputs are on: with
+// CompositeExplicitAutograd, of the composed version that devices without a kernel take.
+inline std::vector<at::Tensor> call_under(c10::DispatchKey key, const char* name,
+                                          std::vector<c10::IValue> stack) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxedForDispatchKey(key, stack);
+  std::vector<at::Tensor> results;
+  for (const c10::IValue& value : stack) results.push_back(value.toTensor());
+  return results;
+}
+
 }  // namespace lra::ops

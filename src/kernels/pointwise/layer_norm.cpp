@@ -48,22 +48,22 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
   using W = Wide<T>;
   const RowsBackward<T> rows_backward = choose_rows_backward<T>();
   const int64_t runs = (p.rows + kNormRows - 1) / kNormRows;
-  // [runs, 2, columns]: of gamma, then of beta.
-  const auto sums = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(runs * 2 * p.columns));
+  const int64_t width = p.groups * p.columns;
+  // [runs, 2, groups, columns]: of gamma, then of beta.
+  const auto sums = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(runs * 2 * width));
   parallel_for_each(runs, [&](int64_t run) {
-    W* of_run = sums.get() + run * 2 * p.columns;
+    W* of_run = sums.get() + run * 2 * width;
     rows_backward(p, run * kNormRows, std::min(p.rows, (run + 1) * kNormRows), of_run,
-                  of_run + p.columns);
+                  p.grad_beta == nullptr ? nullptr : of_run + width);
   });
-  std::fill_n(p.grad_gamma, p.columns, W{0});
-  std::fill_n(p.grad_beta, p.columns, W{0});
-  for (int64_t run = 0; run < runs; ++run) {
-    const W* of_run = sums.get() + run * 2 * p.columns;
-    for (int64_t c = 0; c < p.columns; ++c) {
-      p.grad_gamma[c] += of_run[c];
-      p.grad_beta[c] += of_run[p.columns + c];
+  const auto add_up = [&](const W* from, W* to) {
+    std::fill_n(to, width, W{0});
+    for (int64_t run = 0; run < runs; ++run) {
+      for (int64_t c = 0; c < width; ++c) to[c] += from[run * 2 * width + c];
     }
-  }
+  };
+  add_up(sums.get(), p.grad_gamma);
+  if (p.grad_beta != nullptr) add_up(sums.get() + width, p.grad_beta);
 }
 
 template <typename T>
@@ -72,13 +72,15 @@ void ref::layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t e
   const auto count = static_cast<double>(p.columns);
   for (int64_t r = begin; r < end; ++r) {
     const T* x = p.x + r * p.columns;
+    const int64_t group = r % p.groups * p.columns;
     double sum = 0, squares = 0;
     for (int64_t c = 0; c < p.columns; ++c) sum += static_cast<W>(x[c]);
-    const W mean = sum / count;
+    const W mean = p.centered ? sum / count : 0;
     for (int64_t c = 0; c < p.columns; ++c) squares += std::pow(static_cast<W>(x[c]) - mean, 2);
     const W rstd = 1 / std::sqrt(squares / count + p.eps);
     for (int64_t c = 0; c < p.columns; ++c) {
-      p.y[r * p.columns + c] = (static_cast<W>(x[c]) - mean) * rstd * p.gamma[c] + p.beta[c];
+      const W beta = p.beta == nullptr ? 0 : p.beta[group + c];
+      p.y[r * p.columns + c] = (static_cast<W>(x[c]) - mean) * rstd * p.gamma[group + c] + beta;
     }
     p.mean[r] = mean;
     p.rstd[r] = rstd;
@@ -89,23 +91,24 @@ template <typename T>
 void ref::layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
                                    Wide<T>* grad_gamma, Wide<T>* grad_beta) {
   using W = Wide<T>;
-  std::fill_n(grad_gamma, p.columns, W{0});
-  std::fill_n(grad_beta, p.columns, W{0});
+  std::fill_n(grad_gamma, p.groups * p.columns, W{0});
+  if (grad_beta != nullptr) std::fill_n(grad_beta, p.groups * p.columns, W{0});
   for (int64_t r = begin; r < end; ++r) {
     const T *grad = p.grad + r * p.columns, *x = p.x + r * p.columns;
+    const int64_t group = r % p.groups * p.columns;
     W mean = 0, projection = 0;  // of g, and of g xhat
     for (int64_t c = 0; c < p.columns; ++c) {
       const W xhat = (static_cast<W>(x[c]) - p.mean[r]) * p.rstd[r], dy = grad[c];
-      mean += dy * p.gamma[c];
-      projection += dy * p.gamma[c] * xhat;
-      grad_gamma[c] += dy * xhat;
-      grad_beta[c] += dy;
+      mean += dy * p.gamma[group + c];
+      projection += dy * p.gamma[group + c] * xhat;
+      grad_gamma[group + c] += dy * xhat;
+      if (grad_beta != nullptr) grad_beta[group + c] += dy;
     }
-    mean /= static_cast<W>(p.columns);
+    mean = p.centered ? mean / static_cast<W>(p.columns) : 0;
     projection /= static_cast<W>(p.columns);
     for (int64_t c = 0; c < p.columns; ++c) {
       const W xhat = (static_cast<W>(x[c]) - p.mean[r]) * p.rstd[r];
-      const W g = static_cast<W>(grad[c]) * p.gamma[c];
+      const W g = static_cast<W>(grad[c]) * p.gamma[group + c];
       p.dx[r * p.columns + c] = p.rstd[r] * (g - mean - xhat * projection);
     }
   }

@@ -1,5 +1,7 @@
 // Layer normalization over the last axis (Ba et al., arXiv:1607.06450): y = xhat gamma + beta with
-// xhat = (x - mean) rstd and rstd = 1 / sqrt(variance + eps).
+// xhat = (x - mean) rstd and rstd = 1 / sqrt(variance + eps). Not centered, mean is 0 and variance
+// the mean of squares: the root mean square norm (Zhang and Sennrich 2019, arXiv:1910.07467). With
+// several groups, row r has the gamma of group r % groups.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +19,11 @@ struct LayerNormForward {
   int64_t rows = 0, columns = 0;
   double eps = 0;
   const T* x = nullptr;                            // [rows, columns]
-  const Wide<T>*gamma = nullptr, *beta = nullptr;  // [columns]
+  const Wide<T>*gamma = nullptr, *beta = nullptr;  // [groups, columns]; beta null: 0
   T* y = nullptr;                                  // [rows, columns]
   Wide<T>*mean = nullptr, *rstd = nullptr;         // [rows]
+  int64_t groups = 1;
+  bool centered = true;
 };
 
 // The variance is that of the deviations from the mean, of which a row is read again. Error against
@@ -35,17 +39,19 @@ struct LayerNormBackward {
   const T* grad = nullptr;                             // of y, [rows, columns]
   const T* x = nullptr;                                // [rows, columns]
   const Wide<T>*mean = nullptr, *rstd = nullptr;       // [rows]
-  const Wide<T>* gamma = nullptr;                      // [columns]
+  const Wide<T>* gamma = nullptr;                      // [groups, columns]
   T* dx = nullptr;                                     // [rows, columns]
-  Wide<T>*grad_gamma = nullptr, *grad_beta = nullptr;  // [columns]
+  Wide<T>*grad_gamma = nullptr, *grad_beta = nullptr;  // [groups, columns]
+  int64_t groups = 1;
+  bool centered = true;
 };
 
-// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = grad gamma and means over a row;
-// grad_gamma = sum over rows of grad xhat, grad_beta = sum of grad. dx may be grad; nothing else
-// may overlap. Rows are summed in runs of kNormRows and the runs in their order: the same bits at
-// any number of threads. Error against fp64 (layer_norm_test.cpp): dx 1e-6 of rstd times the row's
-// largest |g|, and 2^-8 of itself more in bfloat16; sums (kNormRows + rows / kNormRows) 2^-24 of
-// their sum of absolute values.
+// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = grad gamma and means over a row, not
+// centered without mean(g); grad_gamma = sum over a group's rows of grad xhat, grad_beta, unless it
+// is null, sum of grad. dx may be grad; nothing else may overlap. Rows are summed in runs of
+// kNormRows and the runs in their order: the same bits at any number of threads. Error against fp64
+// (layer_norm_test.cpp): dx 1e-6 of rstd times the row's largest |g|, and 2^-8 of itself more in
+// bfloat16; sums (kNormRows + rows / kNormRows) 2^-24 of their sum of absolute values.
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p);
 

@@ -1,8 +1,8 @@
 // A linear recurrence whose state is a matrix [K, V] for each head: decayed linear attention, and
-// with `beta` the delta rule. With a_t = exp(log_decay_t), one number or one for each row of S,
+// the delta rule. With a_t = exp(log_decay_t), one number or one for each row of S,
 //
 //   S_t = diag(a_t) S_{t-1} + k_t u_t^T,   o_t = S_t^T q_t,
-//   u_t = v_t, or with beta   u_t = beta_t (v_t - (diag(a_t) S_{t-1})^T k_t).
+//   u_t = beta_t v_t, or with `delta`   u_t = beta_t (v_t - (diag(a_t) S_{t-1})^T k_t).
 //
 // One decay for a head is the state space duality of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060)
 // and retention (Sun et al. 2023, arXiv:2307.08621), one for each row gated linear attention (Yang
@@ -31,13 +31,16 @@ template <typename T>
 struct MatrixScan {
   using W = Wide<T>;
   int64_t batch = 0, length = 0, heads = 0;
-  int64_t keys = 0, values = 0;        // K and V
-  int64_t decays = 1;                  // of a position and head: 1 or K
-  int64_t reversed_heads = 0;          // the last heads, whose time runs from an example's end
-  const T *q = nullptr, *k = nullptr;  // [batch, length, heads, K]
-  const T* v = nullptr;                // [batch, length, heads, V]
-  const W* log_decay = nullptr;        // [batch, length, heads, decays], at most 0
-  const W* beta = nullptr;             // [batch, length, heads]; null: no delta rule
+  int64_t key_heads = 0;         // head h has the q and k of key head h key_heads / heads
+  int64_t keys = 0, values = 0;  // K and V
+  int64_t decays = 1;            // of a position and head: 1 or K
+  int64_t reversed_heads = 0;    // the last heads, whose time runs from an example's end
+  int64_t q_row = 0, k_row = 0, v_row = 0;  // distances of [batch, length] rows of q, k and v
+  const T *q = nullptr, *k = nullptr;       // [batch, length, key_heads, K]
+  const T* v = nullptr;                     // [batch, length, heads, V]
+  const W* log_decay = nullptr;             // [batch, length, heads, decays], at most 0
+  const W* beta = nullptr;                  // [batch, length, heads]; null: 1
+  bool delta = false;                       // the delta rule, with beta
   // [batch], in [0, length]: positions from there on are padding, which is not read and where o and
   // the gradients are 0. Null: none.
   const int32_t* lengths = nullptr;
@@ -47,6 +50,7 @@ template <typename T>
 struct MatrixScanBackward {
   MatrixScan<T> problem;
   const T* grad = nullptr;  // of o
+  // Rows without gaps; those of q and k for each head, [batch, length, heads, K].
   T *grad_q = nullptr, *grad_k = nullptr, *grad_v = nullptr;
   Wide<T>*grad_log_decay = nullptr, *grad_beta = nullptr;
 };
@@ -68,19 +72,33 @@ class MatrixScanRows {
         heads_(p.heads),
         first_(task / p.heads * p.length),
         head_(task % p.heads),
+        key_head_(head_ * p.key_heads / p.heads),
         reversed_(head_ >= p.heads - p.reversed_heads) {}
 
   // The first number of row `time` of an array [batch, length, heads, width]; times from `length`
   // on are padding.
-  int64_t at(int64_t time, int64_t width) const {
-    const int64_t place = reversed_ && time < length ? length - 1 - time : time;
-    return ((first_ + place) * heads_ + head_) * width;
+  int64_t at(int64_t time, int64_t width) const { return (row(time) * heads_ + head_) * width; }
+  // The same in rows of these distances, of keys or values.
+  template <typename T>
+  int64_t at_q(const MatrixScan<T>& p, int64_t time) const {
+    return row(time) * p.q_row + key_head_ * p.keys;
+  }
+  template <typename T>
+  int64_t at_k(const MatrixScan<T>& p, int64_t time) const {
+    return row(time) * p.k_row + key_head_ * p.keys;
+  }
+  template <typename T>
+  int64_t at_v(const MatrixScan<T>& p, int64_t time) const {
+    return row(time) * p.v_row + head_ * p.values;
   }
 
   const int64_t length;
 
  private:
-  const int64_t heads_, first_, head_;
+  int64_t row(int64_t time) const {
+    return first_ + (reversed_ && time < length ? length - 1 - time : time);
+  }
+  const int64_t heads_, first_, head_, key_head_;
   const bool reversed_;
 };
 

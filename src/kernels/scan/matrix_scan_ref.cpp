@@ -25,17 +25,17 @@ class MatrixHead {
   W decay(int64_t t, int64_t n) const {
     return std::exp(p_.log_decay[rows.at(t, p_.decays) + (p_.decays == 1 ? 0 : n)]);
   }
-  W q(int64_t t, int64_t n) const { return static_cast<W>(p_.q[rows.at(t, p_.keys) + n]); }
-  W k(int64_t t, int64_t n) const { return static_cast<W>(p_.k[rows.at(t, p_.keys) + n]); }
+  W q(int64_t t, int64_t n) const { return static_cast<W>(p_.q[rows.at_q(p_, t) + n]); }
+  W k(int64_t t, int64_t n) const { return static_cast<W>(p_.k[rows.at_k(p_, t) + n]); }
   W beta(int64_t t) const { return p_.beta[rows.at(t, 1)]; }
 
   // From the state before position t to the one behind it.
   void step(int64_t t, const Matrix& before, Matrix& after) {
     for_each([&](int64_t n, int64_t m, size_t at) {
       decayed[at] = decay(t, n) * before[at];
-      if (n == 0) e[static_cast<size_t>(m)] = static_cast<W>(p_.v[rows.at(t, p_.values) + m]);
+      if (n == 0) e[static_cast<size_t>(m)] = static_cast<W>(p_.v[rows.at_v(p_, t) + m]);
     });
-    if (p_.beta) {
+    if (p_.delta) {
       for_each([&](int64_t n, int64_t m, size_t at) {
         e[static_cast<size_t>(m)] -= decayed[at] * k(t, n);
       });
@@ -102,12 +102,14 @@ void step_back(const MatrixScanBackward<T>& problem, MatrixHead<T>& head, int64_
       of_beta += of_u[m] * head.e[m];
       of_u[m] *= head.beta(t);
     }
+    problem.grad_beta[head.rows.at(t, 1)] = of_beta;
+  }
+  if (p.delta) {
     head.for_each([&](int64_t n, int64_t m, size_t at) {
       const auto key = static_cast<size_t>(n), value = static_cast<size_t>(m);
       grad[at] -= head.k(t, n) * of_u[value];
       of_k[key] -= head.decayed[at] * of_u[value];
     });
-    problem.grad_beta[head.rows.at(t, 1)] = of_beta;
   }
   head.for_each([&](int64_t n, int64_t, size_t at) {
     of_a[p.decays == 1 ? 0 : static_cast<size_t>(n)] += grad[at] * head.decay(t, n) * before[at];

@@ -19,9 +19,13 @@ class MatrixTask {
   // Rows of an array [batch, length, heads, width] from `begin` on; those behind the end are 0.
   template <typename U>
   void read(const U* from, int64_t width, int64_t begin, int64_t stride, float* to) const {
+    read_rows(width, begin, stride, to, [&](int64_t t) { return from + rows_.at(t, width); });
+  }
+  template <typename F>
+  void read_rows(int64_t width, int64_t begin, int64_t stride, float* to, const F& row_at) const {
     std::fill_n(to + count(begin) * stride, (kChunkRows - count(begin)) * stride, 0.0f);
     for (int64_t t = 0; t < count(begin); ++t, to += stride) {
-      const U* const row = from + rows_.at(begin + t, width);
+      const auto* const row = row_at(begin + t);
       for_each_run(width,
                    [&](int64_t n, auto lanes) { store(to + n, load_lanes(lanes, row + n)); });
     }
@@ -42,8 +46,10 @@ class MatrixTask {
   }
 
   void read_chunk(int64_t begin, const MatrixChunk& c) const {
-    read(p_.q, p_.keys, begin, c.keys, c.q);
-    read(p_.k, p_.keys, begin, c.keys, c.k);
+    const auto q_at = [&](int64_t t) { return p_.q + rows_.at_q(p_, t); };
+    const auto k_at = [&](int64_t t) { return p_.k + rows_.at_k(p_, t); };
+    read_rows(p_.keys, begin, c.keys, c.q, q_at);
+    read_rows(p_.keys, begin, c.keys, c.k, k_at);
     if (p_.decays == p_.keys) {
       read(p_.log_decay, p_.keys, begin, c.keys, c.decay);
     } else {
@@ -59,10 +65,12 @@ class MatrixTask {
   }
   float beta(int64_t t) const { return t < rows_.length ? p_.beta[place(t)] : 0.0f; }
 
-  // u of a chunk after c.state; `errors` [16, values] becomes v - S^T k.
+  // u of a chunk after c.state; `errors` [16, values] becomes what beta multiplies: v, with kDelta
+  // v - S^T k.
   void read_u(int64_t begin, const MatrixChunk& c, float* errors) const {
-    read(p_.v, p_.values, begin, c.values, kDelta ? errors : c.u);
-    if constexpr (!kDelta) return;
+    const auto v_at = [&](int64_t t) { return p_.v + rows_.at_v(p_, t); };
+    read_rows(p_.values, begin, c.values, p_.beta == nullptr ? c.u : errors, v_at);
+    if constexpr (!kDelta) return times_beta(begin, c, errors);
     gemm({kChunkRows, c.values, c.keys},
          {c.k_from_start, c.keys, 1, c.state, c.values, kLanes, errors, c.values}, true);
     for (int64_t i = 0; i < kChunkRows; ++i) {
@@ -78,9 +86,13 @@ class MatrixTask {
       }
     }
   }
-  // The same from the errors that read_u() left.
-  void reread_u(int64_t begin, const MatrixChunk& c, const float* errors) const {
-    if constexpr (!kDelta) return read(p_.v, p_.values, begin, c.values, c.u);
+  // The same from the errors that read_u() left, of one chunk with kDelta.
+  void reread_u(int64_t begin, const MatrixChunk& c, float* errors) const {
+    if constexpr (!kDelta) return read_u(begin, c, errors);
+    times_beta(begin, c, errors);
+  }
+  void times_beta(int64_t begin, const MatrixChunk& c, const float* errors) const {
+    if (p_.beta == nullptr) return;
     for (int64_t i = 0; i < kChunkRows; ++i) {
       const Floats beta_i = broadcast(beta(begin + i));
       for (int64_t n = i * c.values; n < (i + 1) * c.values; n += kLanes) {
@@ -142,9 +154,10 @@ void forward_task(const MatrixScan<T>& p, int64_t task, T* o) {
 
 // The gradient of v from that of u, row by row from the last; that of u's errors, which it is too,
 // stays in c.grad_u.
-template <typename T>
-void errors_back(const MatrixScanBackward<T>& p, const MatrixTask<T, true>& rows, int64_t begin,
+template <bool kDelta, typename T>
+void errors_back(const MatrixScanBackward<T>& p, const MatrixTask<T, kDelta>& rows, int64_t begin,
                  const float* errors, const MatrixChunk& c) {
+  if (p.problem.beta == nullptr) return;
   for (int64_t i = kChunkRows - 1; i >= 0; --i) {
     float* const of_u = c.grad_u + i * c.values;
     if (i < rows.count(begin)) {
@@ -154,7 +167,7 @@ void errors_back(const MatrixScanBackward<T>& p, const MatrixTask<T, true>& rows
     for (int64_t n = 0; n < c.values; n += kLanes) {
       const Floats of_error = beta * load(of_u + n);
       store(of_u + n, of_error);
-      for (int64_t j = 0; j < i; ++j) {
+      for (int64_t j = 0; kDelta && j < i; ++j) {
         float* const earlier = c.grad_u + j * c.values + n;
         const Floats meets = broadcast(c.k_meets_k[i * kChunkRows + j]);
         store(earlier, subtract_product(load(earlier), meets, of_error));
@@ -272,7 +285,7 @@ void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
          {c.q_meets_k, 1, kChunkRows, c.grad, c.values, kLanes, c.grad_u, c.values}, false);
     gemm({kChunkRows, c.values, c.keys},
          {c.k_to_end, c.keys, 1, c.grad_state, c.values, kLanes, c.grad_u, c.values}, true);
-    if constexpr (kDelta) errors_back(problem, rows, begin, errors_of(chunk), c);
+    errors_back(problem, rows, begin, errors_of(chunk), c);
     meetings_back<kDelta>(c);
     states_back<kDelta>(c, c.starts + chunk * c.state_size);
     readers_back<kDelta>(c);
@@ -288,17 +301,17 @@ void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
   rows.write_padding(p.keys, problem.grad_k);
   rows.write_padding(p.values, problem.grad_v);
   rows.write_padding(p.decays, problem.grad_log_decay);
-  if (kDelta) rows.write_padding(1, problem.grad_beta);
+  if (p.beta != nullptr) rows.write_padding(1, problem.grad_beta);
 }
 
 template <typename T>
 void forward(const MatrixScan<T>& p, int64_t task, T* o) {
-  p.beta ? forward_task<true>(p, task, o) : forward_task<false>(p, task, o);
+  p.delta ? forward_task<true>(p, task, o) : forward_task<false>(p, task, o);
 }
 
 template <typename T>
 void backward(const MatrixScanBackward<T>& p, int64_t task) {
-  p.problem.beta ? backward_task<true>(p, task) : backward_task<false>(p, task);
+  p.problem.delta ? backward_task<true>(p, task) : backward_task<false>(p, task);
 }
 
 }  // namespace

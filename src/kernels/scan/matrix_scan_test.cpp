@@ -22,12 +22,13 @@ void expect_equal(const MatrixCase<float>& got, const MatrixCase<float>& want) {
   EXPECT_EQ(got.grad_beta, want.grad_beta);
 }
 
-// The four recurrences of a shape.
+// The six recurrences of a shape.
 std::vector<MatrixShape> all_kinds(MatrixShape shape) {
   std::vector<MatrixShape> kinds;
   for (shape.decays_of_rows = false;; shape.decays_of_rows = true) {
-    for (const bool delta : {false, true}) {
-      shape.delta = delta;
+    for (const int kind : {0, 1, 2}) {
+      shape.delta = kind == 1;
+      shape.scaled = kind == 2;
       kinds.push_back(shape);
     }
     if (shape.decays_of_rows) return kinds;
@@ -50,7 +51,8 @@ TEST_P(MatrixScanTest, AgreesWithDouble) {
         SCOPED_TRACE(testing::Message()
                      << "L " << shape.length << " K " << shape.keys << " V " << shape.values
                      << (shape.decays_of_rows ? " decays of rows" : "")
-                     << (shape.delta ? " delta" : "") << (padded ? " padded" : ""));
+                     << (shape.delta ? " delta" : "") << (shape.scaled ? " scaled" : "")
+                     << (padded ? " padded" : ""));
         run_and_compare(MatrixCase<float>(shape, padded), 4e-6, 1e-5);
         run_and_compare(MatrixCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
       }
@@ -111,6 +113,31 @@ TEST_P(MatrixScanTest, NeverReadsPadding) {
       EXPECT_EQ(dirty.grad_q.back(), 0);
       EXPECT_EQ(dirty.grad_log_decay.back(), 0);
     }
+  }
+}
+
+TEST_P(MatrixScanTest, SharesKeysAmongHeads) {
+  for (MatrixShape shape : all_kinds({2, 37, 6, 9, 5})) {
+    shape.heads_of_a_key = 3;
+    shape.reversed_heads = 3;
+    run_and_compare(MatrixCase<float>(shape, true), 4e-6, 1e-5);
+    // The reference by keys of every head.
+    MatrixShape plain = shape;
+    plain.heads_of_a_key = 1;
+    MatrixCase<float> shared(shape, true), apart(plain, true);
+    const auto copy = [&](const std::vector<float>& from, std::vector<float>& to) {
+      for (size_t i = 0; i < to.size(); ++i) {
+        const size_t row = i / 9, column = i % 9;
+        to[i] = from[row / 3 * 9 + column];
+      }
+    };
+    copy(shared.q, apart.q);
+    copy(shared.k, apart.k);
+    apart.v = shared.v, apart.grad = shared.grad, apart.log_decay = shared.log_decay;
+    apart.beta = shared.beta, apart.lengths = shared.lengths;
+    shared.run();
+    apart.run();
+    expect_equal(shared, apart);
   }
 }
 

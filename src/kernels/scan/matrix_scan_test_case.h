@@ -17,6 +17,12 @@ struct MatrixShape {
   int64_t batch, length, heads, keys, values;
   bool decays_of_rows = false, delta = false;
   int64_t reversed_heads = 0;
+  bool scaled = false;  // beta without the delta rule
+
+  int64_t heads_of_a_key = 1;
+
+  bool has_beta() const { return delta || scaled; }
+  int64_t key_heads() const { return heads / heads_of_a_key; }
 };
 
 // One problem with its gradients, in arrays of type T.
@@ -31,14 +37,15 @@ struct MatrixCase {
     const auto draw = [&](auto& to, int64_t count, double size) {
       for (int64_t i = 0; i < count; ++i) to.push_back(static_cast<float>(size * random.normal()));
     };
-    draw(q, rows * shape.keys, 1);
-    draw(k, rows * shape.keys, 1 / std::sqrt(static_cast<double>(shape.keys)));
+    draw(q, rows / shape.heads_of_a_key * shape.keys, 1);
+    draw(k, rows / shape.heads_of_a_key * shape.keys,
+         1 / std::sqrt(static_cast<double>(shape.keys)));
     draw(v, rows * shape.values, 1);
     draw(grad, rows * shape.values, 1);
     for (int64_t i = 0; i < rows * decays(); ++i) {
       log_decay.push_back(static_cast<float>(-2 * rate * random.uniform()));
     }
-    for (int64_t i = 0; shape.delta && i < rows; ++i) {
+    for (int64_t i = 0; shape.has_beta() && i < rows; ++i) {
       beta.push_back(static_cast<float>(random.uniform()));
     }
     if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
@@ -60,22 +67,27 @@ struct MatrixCase {
     return {.batch = shape.batch,
             .length = shape.length,
             .heads = shape.heads,
+            .key_heads = shape.key_heads(),
             .keys = shape.keys,
             .values = shape.values,
             .decays = decays(),
             .reversed_heads = shape.reversed_heads,
+            .q_row = shape.key_heads() * shape.keys,
+            .k_row = shape.key_heads() * shape.keys,
+            .v_row = shape.heads * shape.values,
             .q = q.data(),
             .k = k.data(),
             .v = v.data(),
             .log_decay = log_decay.data(),
-            .beta = shape.delta ? beta.data() : nullptr,
+            .beta = shape.has_beta() ? beta.data() : nullptr,
+            .delta = shape.delta,
             .lengths = lengths.empty() ? nullptr : lengths.data()};
   }
   // Fills results with numbers that they are not, and computes them.
   void run() {
     o.assign(v.size(), T(7));
     grad_v = o;
-    grad_q.assign(q.size(), T(7));
+    grad_q.assign(q.size() * static_cast<size_t>(shape.heads_of_a_key), T(7));
     grad_k = grad_q;
     grad_log_decay.assign(log_decay.size(), W(7));
     grad_beta.assign(beta.size(), W(7));
@@ -89,12 +101,13 @@ struct MatrixCase {
     const auto spoil = [&](auto& rows, int64_t width) {
       lra::kernels::spoil_padding(lengths, shape.length, shape.heads * width, rows);
     };
-    spoil(q, shape.keys);
-    spoil(k, shape.keys);
+    for (auto* rows : {&q, &k}) {
+      lra::kernels::spoil_padding(lengths, shape.length, shape.key_heads() * shape.keys, *rows);
+    }
     spoil(v, shape.values);
     spoil(grad, shape.values);
     spoil(log_decay, decays());
-    if (shape.delta) spoil(beta, 1);
+    if (shape.has_beta()) spoil(beta, 1);
   }
 
   MatrixShape shape;

@@ -7,6 +7,7 @@
 #include "kernels/aligned_buffer.h"
 #include "kernels/scan/complex_vectors.h"
 #include "kernels/scan/selective_scan.h"
+#include "kernels/simd/sigmoid.h"
 
 namespace lra::kernels::LRA_ISA {
 
@@ -14,23 +15,6 @@ namespace lra::kernels::LRA_ISA {
 inline constexpr int kForwardStates = kIsa == Isa::kAvx512 ? 4 : 2;
 inline constexpr int kBackwardStates = kForwardStates;
 inline constexpr int64_t kChunkFloats = kScanChunk * kLanes;
-
-// log(1 + exp(x)) and its slope 1 / (1 + exp(-x)), relative error 3e-7. With y = exp(-|x|), log(1 +
-// y) is 2 artanh(s), s = y / (2 + y) <= 1/3, whose series to s^15 leaves 2e-9.
-struct Softplus {
-  explicit Softplus(Floats x) {
-    const Floats one = broadcast(1.0f), two = broadcast(2.0f);
-    const Floats y = exp2(abs(x) * broadcast(-std::numbers::log2e_v<float>));
-    const Floats s = y / (two + y), z = s * s;
-    Floats series = broadcast(1.0f / 15);
-    for (const float odd : {13.0f, 11.0f, 9.0f, 7.0f, 5.0f, 3.0f, 1.0f}) {
-      series = multiply_add(series, z, broadcast(1.0f / odd));
-    }
-    value = multiply_add(s + s, series, max(x, zeros()));
-    slope = select(greater(x, zeros()), one, y) / (one + y);
-  }
-  Floats value, slope;
-};
 
 // Memory of one task, of which a thread has one at a time. Rows of a chunk [kScanChunk, 16];
 // states, coefficients and their sums [states, 16].

@@ -17,8 +17,11 @@
 #include "mixers/specs/gated_deltanet.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
+#include "ops/convolution_silu.h"
 #include "ops/linear.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -27,10 +30,11 @@ namespace {
 
 using at::Tensor;
 
-// Rows of length 1; of zeros, zeros.
-Tensor unit_rows(const Tensor& x) {
-  const Tensor wide = x.to(ops::wide_type(x));
-  return (wide * (wide.square().sum(-1, true) + 1e-6).rsqrt()).to(x.scalar_type());
+// Rows of this length; of zeros, zeros: x / sqrt(sum of squares + 1e-6) by the norm of their mean.
+Tensor rows_of_length(double length, const Tensor& x) {
+  const auto width = static_cast<double>(x.size(-1));
+  const auto like = x.options().dtype(ops::wide_type(x));
+  return ops::row_norm(x, at::full({x.size(-1)}, length / std::sqrt(width), like), 1e-6 / width);
 }
 
 class GatedDeltaNet : public SequenceLayer {
@@ -69,24 +73,26 @@ class GatedDeltaNet : public SequenceLayer {
     const int64_t heads = config_.num_heads, keys = heads * config_.key_dim,
                   values = heads * config_.value_dim;
     const std::vector<int64_t> widths = {keys, keys, values};
-    const auto mixed = ops::silu(short_convolution(ops::linear(u_BLD, qkv_), context.mask_BL, conv_,
-                                                   {}, widths, config_.bidirectional))
-                           .split_with_sizes(widths, 2);
+    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional);
+    const auto mixed =
+        ops::convolution_silu(ops::linear(u_BLD, qkv_), context.mask_BL, conv.kernel_EK,
+                              at::zeros({conv_.size(0)}, conv_.options()), conv.future)
+            .split_with_sizes(widths, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const auto type = ops::wide_type(u_BLD);
-    const Tensor beta = sigmoid_of(ops::linear(u_BLD, beta_).to(type));
+    const Tensor beta = ops::sigmoid(ops::linear(u_BLD, beta_).to(type));
     const Tensor log_decay =
         config_.decay ? decaying_steps(ops::linear(u_BLD, decay_), dt_bias_, a_log_).log_decay_BLH1
                       : at::zeros_like(beta).unsqueeze(3);
     const Tensor o = ops::matrix_scan(
-        {.q_BLHK = unit_rows(of_heads(mixed[0])) / std::sqrt(double(config_.key_dim)),
-         .k_BLHK = unit_rows(of_heads(mixed[1])),
+        {.q_BLGK = rows_of_length(1 / std::sqrt(double(config_.key_dim)), of_heads(mixed[0])),
+         .k_BLGK = rows_of_length(1, of_heads(mixed[1])),
          .v_BLHV = of_heads(mixed[2]),
          .log_decay_BLHK = log_decay,
          .beta_BLH = config_.negative_eigenvalues ? 2 * beta : beta,
          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
          .mask_BL = context.mask_BL});
-    Tensor y = norm_of_rows(o, norm_).flatten(2);
+    Tensor y = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
     if (config_.gate) y = ops::silu(ops::linear(u_BLD, gate_), y);
     return ops::linear(y, out_);
   }

@@ -12,8 +12,10 @@
 #include "mixers/specs/gla.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
 #include "ops/linear.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -54,16 +56,16 @@ class Gla : public SequenceLayer {
         ops::linear(u_BLD, qkv_).split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const Tensor decay = ops::linear(ops::linear(u_BLD, decay_in_), decay_out_, decay_bias_);
-    const Tensor log_decay = softplus_of(-decay) / -config_.temperature;
+    const Tensor log_decay = ops::softplus(-decay.to(ops::wide_type(decay))) / -config_.temperature;
     const Tensor o =
-        ops::matrix_scan({.q_BLHK = of_heads(qkv[0]) / std::sqrt(double(config_.key_dim)),
-                          .k_BLHK = of_heads(qkv[1]),
+        ops::matrix_scan({.q_BLGK = of_heads(qkv[0]) / std::sqrt(double(config_.key_dim)),
+                          .k_BLGK = of_heads(qkv[1]),
                           .v_BLHV = of_heads(qkv[2]),
-                          .log_decay_BLHK = of_heads(log_decay.to(ops::wide_type(u_BLD))),
+                          .log_decay_BLHK = of_heads(log_decay),
                           .reversed_heads = config_.bidirectional ? heads / 2 : 0,
                           .mask_BL = context.mask_BL});
-    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), norm_of_rows(o, norm_).flatten(2)),
-                       out_);
+    const Tensor normed = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
+    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), normed), out_);
   }
 
  private:

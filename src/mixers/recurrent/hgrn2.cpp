@@ -12,8 +12,10 @@
 #include "mixers/specs/hgrn2.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
 #include "ops/linear.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -52,29 +54,29 @@ class Hgrn2 : public SequenceLayer {
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const auto parts = ops::linear(u_BLD, in_).chunk(3, 2);  // queries, gates, values
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads_, -1}); };
-    const Tensor key = keys(parts[1]);
+    const Tensor gate = parts[1].to(ops::wide_type(u_BLD)), key = keys(gate);
     const Tensor o = ops::matrix_scan(
-        {.q_BLHK = of_heads(ops::silu(parts[0])),
-         .k_BLHK = of_heads(key.to(u_BLD.scalar_type())),
+        {.q_BLGK = of_heads(ops::silu(parts[0])),
+         .k_BLGK = of_heads(key.to(u_BLD.scalar_type())),
          .v_BLHV = of_heads(parts[2]),
-         .log_decay_BLHK = of_heads(log_decays(parts[1], key).to(ops::wide_type(u_BLD))),
+         .log_decay_BLHK = of_heads(log_decays(gate, key).to(ops::wide_type(u_BLD))),
          .reversed_heads = bidirectional_ ? heads_ / 2 : 0,
          .mask_BL = context.mask_BL});
-    return ops::linear(norm_of_rows(o.flatten(2), norm_), out_);
+    return ops::linear(ops::row_norm(o.flatten(2), norm_, kHeadNormEps), out_);
   }
 
  private:
   static constexpr int64_t kWidestHead = 128;
 
-  // 1 - f in float64.
+  // 1 - f
   Tensor keys(const Tensor& gate_BLD) const {
-    const Tensor open = sigmoid_of(-gate_BLD.to(at::kDouble));
-    return bound_.defined() ? open * sigmoid_of(-bound_.to(at::kDouble)) : open;
+    const Tensor open = ops::closed_gate(gate_BLD);
+    return bound_.defined() ? open * ops::closed_gate(bound_) : open;
   }
 
   // log f: without a bound f can be so small that 1 - (1 - f) is 0.
   Tensor log_decays(const Tensor& gate_BLD, const Tensor& key_BLD) const {
-    return bound_.defined() ? (1 - key_BLD).log() : -softplus_of(-gate_BLD);
+    return bound_.defined() ? (1 - key_BLD.to(at::kDouble)).log() : -ops::softplus(-gate_BLD);
   }
 
   bool bidirectional_;

@@ -17,8 +17,10 @@
 #include "mixers/specs/mamba2.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
+#include "ops/convolution_silu.h"
 #include "ops/linear.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -61,21 +63,24 @@ class Mamba2 : public SequenceLayer {
     const auto parts =
         ops::linear(u_BLD, in_).split_with_sizes({inner_, inner_ + 2 * of_states, heads_}, 2);
     const std::vector<int64_t> widths = {inner_, of_states, of_states};
-    const auto mixed = ops::silu(short_convolution(parts[1], context.mask_BL, conv_, conv_bias_,
-                                                   widths, config_.bidirectional))
-                           .split_with_sizes(widths, 2);
+    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional);
+    const auto mixed =
+        ops::convolution_silu(parts[1], context.mask_BL, conv.kernel_EK, conv_bias_, conv.future)
+            .split_with_sizes(widths, 2);
     const Tensor x = mixed[0].unflatten(2, {heads_, head_dim_});
     const Steps steps = decaying_steps(parts[2], dt_bias_, a_log_);
-    const Tensor y =
-        ops::matrix_scan({.q_BLHK = of_heads(mixed[2]),
-                          .k_BLHK = of_heads(mixed[1]),
-                          .v_BLHV = x * steps.step_BLH.unsqueeze(3).to(x.scalar_type()),
-                          .log_decay_BLHK = steps.log_decay_BLH1,
-                          .reversed_heads = config_.bidirectional ? heads_ / 2 : 0,
-                          .mask_BL = context.mask_BL});
-    const Tensor all = y + x * ops::beside(skip_, x).unsqueeze(1);
+    const Tensor y = ops::matrix_scan({.q_BLGK = mixed[2].unflatten(2, {groups_, -1}),
+                                       .k_BLGK = mixed[1].unflatten(2, {groups_, -1}),
+                                       .v_BLHV = x,
+                                       .log_decay_BLHK = steps.log_decay_BLH1,
+                                       .beta_BLH = steps.step_BLH,
+                                       .reversed_heads = config_.bidirectional ? heads_ / 2 : 0,
+                                       .mask_BL = context.mask_BL,
+                                       .delta = false});
+    const Tensor all = at::addcmul(y, x, ops::beside(skip_, x).unsqueeze(1));
     const Tensor rows = ops::silu(parts[0], all.flatten(2)).unflatten(2, {groups_, -1});
-    return ops::linear(norm_of_rows(rows, norm_.view({groups_, -1})).flatten(2), out_);
+    const Tensor normed = ops::row_norm(rows, norm_.view({groups_, -1}), kHeadNormEps);
+    return ops::linear(normed.flatten(2), out_);
   }
 
  private:
@@ -92,13 +97,6 @@ class Mamba2 : public SequenceLayer {
           {.where = "mixer.a_min", .what = "is above mixer.a_max", .expected = "at most it"});
     }
   }
-  // b or c [B, L, groups N] for each head.
-  Tensor of_heads(const Tensor& t) const {
-    return t.unflatten(2, {groups_, 1, config_.states})
-        .expand({-1, -1, -1, heads_ / groups_, -1})
-        .flatten(2, 3);
-  }
-
   Config config_;
   int64_t inner_, head_dim_, heads_, groups_;  // E, P, H; directions
   Tensor in_, out_;                            // [2 E + 2 groups N + H, D], [D, E]

@@ -14,6 +14,8 @@
 #include "layers/linear.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/gate.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan.h"
 
@@ -40,8 +42,9 @@ class MinGru : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const Tensor gate = gate_->forward(u_BLD), x = candidate_->forward(u_BLD);
-    const Tensor c = config_.candidate == "linear" ? x : at::where(x.ge(0), x + 0.5, sigmoid_of(x));
-    const Tensor h = ops::gated_scan(sigmoid_of(-gate.to(ops::wide_type(gate))), ops::gate(c, gate),
+    const Tensor c = config_.candidate == "linear" ? x : ops::positive(x);
+    const Tensor kept = ops::closed_gate(gate.to(ops::wide_type(gate)));
+    const Tensor h = ops::gated_scan(kept, ops::gate(c, gate),
                                      config_.bidirectional ? inner_ / 2 : 0, context.mask_BL);
     return output_->forward(h);
   }

@@ -15,8 +15,11 @@
 #include "mixers/specs/mlstm.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
+#include "ops/convolution_silu.h"
 #include "ops/linear.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -63,15 +66,18 @@ class MLstm : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const auto parts = ops::linear(u_BLD, up_).chunk(2, 2);
-    const Tensor c = ops::silu(short_convolution(parts[0], context.mask_BL, conv_, conv_bias_,
-                                                 {inner_}, config_.bidirectional));
+    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
+    const Tensor c =
+        ops::convolution_silu(parts[0], context.mask_BL, conv.kernel_EK, conv_bias_, conv.future);
     const auto made = [&](const Tensor& x, int64_t n) {
       return ops::linear(x, block_diagonal(qkv_[n]));
     };
     const Tensor q = made(c, 0), k = made(c, 1), v = made(parts[0], 2);
     const Tensor gates = ops::linear(at::cat({q, k, v}, 2), gate_, gate_bias_);
     const Tensor h = attended(q, k, v, gates, context);
-    const Tensor read = normed(h).flatten(2) + c * ops::beside(skip_, c);
+    const Tensor weight = norm_.view({config_.num_heads, -1});
+    const Tensor normed = ops::row_norm(h, weight, kHeadNormEps, /*centered=*/true).flatten(2);
+    const Tensor read = normed + c * ops::beside(skip_, c);
     return ops::linear(ops::silu(parts[1], read), down_);
   }
 
@@ -107,7 +113,7 @@ class MLstm : public SequenceLayer {
     const int64_t heads = config_.num_heads, reversed = config_.bidirectional ? heads / 2 : 0;
     const auto type = ops::wide_type(q);
     const auto gate = gates_BL2H.to(at::kDouble).chunk(2, 2);
-    Tensor log_in = gate[0], log_forget = -softplus_of(-gate[1]);
+    Tensor log_in = gate[0], log_forget = -ops::softplus(-gate[1]);
     if (context.mask_BL.defined()) {
       const Tensor padded = context.mask_BL.eq(0).unsqueeze(2);
       log_in = log_in.masked_fill(padded, kNeverIn);
@@ -124,23 +130,17 @@ class MLstm : public SequenceLayer {
     }
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const double scale = 1 / std::sqrt(static_cast<double>(inner_ / heads));
-    const Tensor in = (s.log_in_BLH.exp() * scale).to(q.scalar_type()).unsqueeze(3);
-    const Tensor o = ops::matrix_scan({.q_BLHK = of_heads(q),
-                                       .k_BLHK = of_heads(k) * in,
+    const Tensor o = ops::matrix_scan({.q_BLGK = of_heads(q),
+                                       .k_BLGK = of_heads(k),
                                        .v_BLHV = at::constant_pad_nd(of_heads(v), {0, 1}, 1),
                                        .log_decay_BLHK = s.log_decay_BLH.to(type).unsqueeze(3),
+                                       .beta_BLH = (s.log_in_BLH.exp() * scale).to(type),
                                        .reversed_heads = reversed,
-                                       .mask_BL = context.mask_BL});
+                                       .mask_BL = context.mask_BL,
+                                       .delta = false});
     const auto sums = o.split_with_sizes({inner_ / heads, 1}, 3);
     const Tensor bound = s.bound_BLH.to(o.scalar_type()).unsqueeze(3);
     return sums[0] / at::maximum(sums[1].abs(), bound);
-  }
-
-  // (h - mean) / sqrt(variance + 1e-5) weight over the channels of each head.
-  Tensor normed(const Tensor& h_BLHK) const {
-    const Tensor wide = h_BLHK.to(ops::wide_type(h_BLHK));
-    const Tensor centered = wide - wide.mean(-1, true);
-    return norm_of_rows(centered, norm_.view({config_.num_heads, -1})).to(h_BLHK.scalar_type());
   }
 
   Config config_;

@@ -1,8 +1,7 @@
 #include "mixers/recurrent/recurrent_heads.h"
 
 #include "mixers/state_space.h"
-#include "ops/gate.h"
-#include "ops/long_convolution.h"
+#include "ops/pointwise/activation.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {
@@ -17,45 +16,25 @@ void check_halves(const char* setting, int64_t count, bool bidirectional) {
                .advice = "mixer.bidirectional=false has one direction"});
 }
 
-Tensor short_convolution(const Tensor& x_BLE, const Tensor& mask_BL, const Tensor& weight_EW,
-                         const Tensor& bias_E, const std::vector<int64_t>& parts,
-                         bool bidirectional) {
-  const int64_t before = bidirectional ? weight_EW.size(1) - 1 : 0;
-  Tensor kernel = weight_EW;
-  if (bidirectional) {  // lags from -before on, with zeros for those of the other direction
-    std::vector<Tensor> rows;
-    for (const Tensor& part : weight_EW.split_with_sizes(parts)) {
-      const auto halves = part.chunk(2);
-      rows.push_back(at::constant_pad_nd(halves[0], {before, 0}));
-      rows.push_back(at::constant_pad_nd(halves[1].flip(1), {0, before}));
-    }
-    kernel = at::cat(rows);
+DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_t>& parts,
+                               bool bidirectional) {
+  if (!bidirectional) return {weight_EW, 0};
+  // Lags from -future on, with zeros for those of the other direction.
+  const int64_t future = weight_EW.size(1) - 1;
+  std::vector<Tensor> rows;
+  for (const Tensor& part : weight_EW.split_with_sizes(parts)) {
+    const auto halves = part.chunk(2);
+    rows.push_back(at::constant_pad_nd(halves[0], {future, 0}));
+    rows.push_back(at::constant_pad_nd(halves[1].flip(1), {0, future}));
   }
-  const Tensor y = ops::long_convolution(x_BLE, mask_BL, kernel, before);
-  return bias_E.defined() ? y + ops::beside(bias_E, x_BLE) : y;
+  return {at::cat(rows), future};
 }
 
 Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& rate_log_H) {
-  const Tensor step = softplus_of(x_BLH.to(at::kDouble) + bias_H.to(at::kDouble));
   const auto type = ops::wide_type(x_BLH);
-  return {(-rate_log_H.to(at::kDouble).exp() * step).to(type).unsqueeze(3), step.to(type)};
-}
-
-Tensor softplus_of(const Tensor& x) {
-  const Tensor wide = x.to(at::kDouble);
-  // Half the sum of x and |x|, not clamp_min(0): its slope at 0, which gates have at first, is 1/2.
-  return (wide + wide.abs()) / 2 + (1 + (-wide.abs()).exp()).log();
-}
-
-Tensor sigmoid_of(const Tensor& x) {
-  if (x.scalar_type() == at::kDouble) return 1 / (1 + (-x).exp());  // GPUs have no float64 gate
-  return ops::gate(at::ones_like(x), x);
-}
-
-Tensor norm_of_rows(const Tensor& x, const Tensor& weight) {
-  const Tensor wide = x.to(ops::wide_type(x));
-  const Tensor y = wide * (wide.square().mean(-1, true) + 1e-5).rsqrt() * weight;
-  return y.to(x.scalar_type());
+  const Tensor step = ops::softplus(x_BLH.to(type) + bias_H.to(type));
+  const Tensor rate = rate_log_H.to(at::kDouble).exp().to(type);
+  return {(step * -rate).unsqueeze(3), step};
 }
 
 Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double least,

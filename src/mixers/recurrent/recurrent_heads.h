@@ -14,28 +14,25 @@ namespace lra::mixers {
 // directions.
 void check_halves(const char* setting, int64_t count, bool bidirectional);
 
-// A depthwise convolution: x [B, L, E] -> [B, L, E], weight [E, W], where weight[e, j] multiplies
-// the token j positions earlier, bias [E] or undefined. With two directions, the second half of the
-// channels of each of the `parts`, whose widths add up to E, looks at later tokens instead.
-at::Tensor short_convolution(const at::Tensor& x_BLE, const at::Tensor& mask_BL,
-                             const at::Tensor& weight_EW, const at::Tensor& bias_E,
-                             const std::vector<int64_t>& parts, bool bidirectional);
+// The kernel of a depthwise convolution (ops/long_convolution.h) from a weight [E, W], where
+// weight[e, j] multiplies the token j positions earlier. With two directions, the second half of
+// the channels of each of the `parts`, whose widths add up to E, looks at later tokens instead.
+struct DirectedKernel {
+  at::Tensor kernel_EK;
+  int64_t future;
+};
+DirectedKernel directed_kernel(const at::Tensor& weight_EW, const std::vector<int64_t>& parts,
+                               bool bidirectional);
 
 // -rate softplus(x) [B, L, H, 1], the log decay of steps x [B, L, H] for rates exp(rate_log) [H],
-// and the steps softplus(x): both computed in float64, in the accumulator dtype of x.
+// and the steps softplus(x), both in the accumulator dtype of x.
 struct Steps {
   at::Tensor log_decay_BLH1, step_BLH;
 };
 Steps decaying_steps(const at::Tensor& x_BLH, const at::Tensor& bias_H,
                      const at::Tensor& rate_log_H);
 
-// log(1 + exp(x)) in float64, of calls that do not depend on the number of threads.
-at::Tensor softplus_of(const at::Tensor& x);
-// sigmoid(x) by our own kernel, in float64 by exp: the library's depends on the number of threads.
-at::Tensor sigmoid_of(const at::Tensor& x);
-
-// x / sqrt(mean of squares + 1e-5) * weight over the last axis.
-at::Tensor norm_of_rows(const at::Tensor& x, const at::Tensor& weight);
+inline constexpr double kHeadNormEps = 1e-5;  // of norms over heads (ops/row_norm.h)
 
 // Logarithms of numbers uniform in (least, most], float32 [count].
 at::Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double least,

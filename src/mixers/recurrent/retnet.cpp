@@ -11,8 +11,10 @@
 #include "layers/positions.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/gate.h"
 #include "ops/linear.h"
+#include "ops/pointwise/gate.h"
+#include "ops/pointwise/rotary.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -51,15 +53,16 @@ class RetNet : public SequenceLayer {
     const auto qkv =
         ops::linear(u_BLD, qkv_).split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
+    const Tensor q = of_heads(qkv[0]), table = layers::rotary_table(q);
     const Tensor o = ops::matrix_scan(
-        {.q_BLHK = layers::rotated(of_heads(qkv[0])) / std::sqrt(double(config_.key_dim)),
-         .k_BLHK = layers::rotated(of_heads(qkv[1])),
+        {.q_BLGK = ops::rotary(q, table / std::sqrt(double(config_.key_dim))),
+         .k_BLGK = ops::rotary(of_heads(qkv[1]), table),
          .v_BLHV = of_heads(qkv[2]),
          .log_decay_BLHK = log_decays(u_BLD).expand({u_BLD.size(0), u_BLD.size(1), -1, -1}),
          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
          .mask_BL = context.mask_BL});
-    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), norm_of_rows(o, norm_).flatten(2)),
-                       out_);
+    const Tensor normed = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
+    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), normed), out_);
   }
 
  private:

@@ -14,7 +14,9 @@
 #include "layers/linear.h"
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
-#include "ops/pointwise.h"
+#include "ops/long_convolution.h"
+#include "ops/pointwise/activation.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan.h"
 
@@ -47,21 +49,23 @@ class RgLru : public SequenceLayer {
     const double least = config.r_min * config.r_min, most = config.r_max * config.r_max;
     const Tensor log_square =
         uniform_rate_logs(init.of("lambda"), inner_, least, most).to(at::kDouble);
-    // softplus_of(lambda) = -log(radius) / 8.
+    // softplus(lambda) = -log(radius) / 8.
     lambda_ = register_in_group("lru", "lambda",
                                 (log_square / -16).expm1().log().to(init.device(), at::kFloat));
     output_ = add<layers::Linear>("output", init, shape.model_dim, inner_);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    const Tensor x = short_convolution(input_->forward(u_BLD), context.mask_BL, conv_, conv_bias_,
-                                       {inner_}, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
+    const Tensor input_x = input_->forward(u_BLD);
+    const Tensor x = ops::long_convolution(input_x, context.mask_BL, conv.kernel_EK, conv.future) +
+                     ops::beside(conv_bias_, input_x);
     const auto type = ops::wide_type(x);
     const auto gate = [&](const Tensor& weight, const Tensor& bias) {
-      return sigmoid_of(ops::linear(x, block_diagonal(weight), bias).to(type));
+      return ops::sigmoid(ops::linear(x, block_diagonal(weight), bias).to(type));
     };
     const Tensor r = gate(a_weight_, a_bias_), i = gate(i_weight_, i_bias_);
-    const Tensor log_a = r.to(at::kDouble) * (-8 * softplus_of(lambda_));
+    const Tensor log_a = r.to(at::kDouble) * (-8 * ops::softplus(lambda_.to(at::kDouble)));
     // In float64, 1 - a^2 keeps its digits. Its root has a slope of at most 1,000.
     const Tensor scale = (1 - (2 * log_a).exp()).clamp_min(2.5e-7).sqrt().to(type);
     const Tensor input = i * at::where(is_first(x, context.mask_BL), at::ones_like(scale), scale);

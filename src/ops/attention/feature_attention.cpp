@@ -149,8 +149,8 @@ Tensor causal_attention_of_features(const Tensor& q_BLHR, const Tensor& k_BLHR,
   const int64_t batch = v_BLHE.size(0), length = v_BLHE.size(1), heads = v_BLHE.size(2);
   const Tensor no_decay = at::zeros({1, 1, 1, 1}, v_BLHE.options().dtype(wide_type(v_BLHE)));
   // One more value, 1, whose sum is the denominator.
-  const Tensor sums = matrix_scan({.q_BLHK = q_BLHR,
-                                   .k_BLHK = k_BLHR,
+  const Tensor sums = matrix_scan({.q_BLGK = q_BLHR,
+                                   .k_BLGK = k_BLHR,
                                    .v_BLHV = at::constant_pad_nd(v_BLHE, {0, 1}, 1),
                                    .log_decay_BLHK = no_decay.expand({batch, length, heads, 1}),
                                    .mask_BL = mask_BL});

@@ -1,5 +1,5 @@
 // Batch normalization on a device.
-#include "ops/batch_norm.h"
+#include "ops/pointwise/batch_norm.h"
 
 #include "ops/cuda/device.h"
 

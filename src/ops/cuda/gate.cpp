@@ -1,5 +1,5 @@
 // Gates, and convolutions of a few lags followed by SiLU, on a device.
-#include "ops/gate_operators.h"
+#include "ops/pointwise/gate_operators.h"
 
 #include "ops/convolution_silu.h"
 #include "ops/cuda/device.h"

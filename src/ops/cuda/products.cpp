@@ -2,7 +2,7 @@
 #include "ops/cuda/device.h"
 #include "ops/feed_forward.h"
 #include "ops/linear.h"
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "ops/product.h"
 
 namespace lra::ops::device {

@@ -47,18 +47,25 @@ Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, i
 
 Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                             const Tensor& log_decay, const MaybeTensor& beta,
-                            int64_t reversed_heads, const MaybeTensor& mask) {
+                            int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+  delta = delta && beta;
   check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask);
   const auto type = wide_type(q_in);
   const int64_t length = q_in.size(1), chunk = log_decay.size(3) == 1 ? 64 : 16;
   const auto chunks = [&](const Tensor& t) {
     return chunks_of(t, type, chunk, reversed_heads, mask);
   };
-  const Tensor q = chunks(q_in), k = chunks(k_in), sums = chunks(log_decay).cumsum(-2);
+  const auto of_heads = [&](const Tensor& t) {  // heads that share a key
+    const int64_t each = v_in.size(2) / t.size(2);
+    return each == 1 ? t : t.repeat_interleave(each, 2);
+  };
+  const Tensor q = chunks(of_heads(q_in)), k = chunks(of_heads(k_in)),
+               sums = chunks(log_decay).cumsum(-2);
   Tensor v = chunks(v_in), reads;
   const Tensor last = sums.narrow(-2, chunk - 1, 1), to_end = k * (last - sums).exp();
   const Tensor attends = meetings(q, k, sums, 0), from_start = q * sums.exp();
-  if (beta) {
+  if (beta && !delta) v = v * chunks(beta->unsqueeze(3));
+  if (delta) {
     // u = v' - reads S for the state S before the chunk: u_i + beta_i sum_j (k_i meets k_j) u_j =
     // beta_i (v_i - (exp(c_i) k_i)^T S), a triangular system.
     const Tensor scale = chunks(beta->unsqueeze(3));
@@ -69,15 +76,15 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
     v = solved.narrow(-1, 0, v_in.size(3));
     reads = solved.narrow(-1, v_in.size(3), k_in.size(3));
   }
-  Tensor state = at::zeros({q_in.size(0), q_in.size(2), q_in.size(3), v_in.size(3)}, q.options());
+  Tensor state = at::zeros({q_in.size(0), v_in.size(2), q_in.size(3), v_in.size(3)}, q.options());
   std::vector<Tensor> outputs;
   // unbind, because the gradient of each select would fill an array of all chunks.
   const auto each = [](const Tensor& t) { return t.unbind(2); };
   const auto of_attends = each(attends), of_q = each(from_start), of_v = each(v),
              of_k = each(to_end.transpose(-1, -2)), of_decay = each(last.exp().transpose(-1, -2)),
-             of_reads = beta ? each(reads) : std::vector<Tensor>();
+             of_reads = delta ? each(reads) : std::vector<Tensor>();
   for (size_t n = 0; n < of_q.size(); ++n) {
-    const Tensor u = beta ? of_v[n] - at::matmul(of_reads[n], state) : of_v[n];
+    const Tensor u = delta ? of_v[n] - at::matmul(of_reads[n], state) : of_v[n];
     outputs.push_back(at::matmul(of_attends[n], u) + at::matmul(of_q[n], state));
     state = of_decay[n] * state + at::matmul(of_k[n], u);
   }
@@ -89,10 +96,10 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> composed_matrix_scan_backward(
     const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask) {
+    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
   const auto o = [&](const auto& in) {
     return composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
-                                mask);
+                                mask, delta);
   };
   const auto of = composed_backward_pass(o, {q, k, v, log_decay, tensor_or_empty(beta)}, grad);
   return {of[0], of[1], of[2], of[3], beta ? of[4] : at::empty({0}, log_decay.options())};

@@ -2,6 +2,7 @@
 
 #include "kernels/scan/matrix_scan.h"
 #include "ops/composed.h"
+#include "ops/even_rows.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -14,20 +15,24 @@ using MaybeTensor = std::optional<Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 using MatrixScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const MaybeTensor&, int64_t, const MaybeTensor&);
+                                 const MaybeTensor&, int64_t, const MaybeTensor&, bool);
 using MatrixScanBackward = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                const Tensor&, const MaybeTensor&, int64_t, const MaybeTensor&);
+                                const Tensor&, const MaybeTensor&, int64_t, const MaybeTensor&,
+                                bool);
 
-// The checked arguments of torch.ops.lra.matrix_scan, contiguous, and the lengths in the mask.
+// The checked arguments of torch.ops.lra.matrix_scan, q, k and v as [B, L, heads width] with even
+// rows, the others contiguous, and the lengths in the mask.
 struct MatrixScanArguments {
   MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                       const Tensor& log_decay_in, const MaybeTensor& beta_in,
-                      int64_t reversed_heads, const MaybeTensor& mask)
-      : reversed_heads(reversed_heads) {
+                      int64_t reversed_heads, const MaybeTensor& mask, bool delta)
+      : reversed_heads(reversed_heads), delta(delta && beta_in) {
     check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
-    q = q_in.contiguous();
-    k = k_in.contiguous();
-    v = v_in.contiguous();
+    q = with_even_rows(q_in.flatten(2));
+    k = with_even_rows(k_in.flatten(2));
+    v = with_even_rows(v_in.flatten(2));
+    key_heads = q_in.size(2);
+    heads = v_in.size(2);
     log_decay = log_decay_in.contiguous();
     if (beta_in) beta = beta_in->contiguous();
     lengths = lengths_of(mask);
@@ -39,28 +44,34 @@ struct MatrixScanArguments {
     using W = kernels::Wide<T>;
     return {.batch = q.size(0),
             .length = q.size(1),
-            .heads = q.size(2),
-            .keys = q.size(3),
-            .values = v.size(3),
+            .heads = heads,
+            .key_heads = key_heads,
+            .keys = q.size(2) / key_heads,
+            .values = v.size(2) / heads,
             .decays = log_decay.size(3),
             .reversed_heads = reversed_heads,
+            .q_row = row_stride(q),
+            .k_row = row_stride(k),
+            .v_row = row_stride(v),
             .q = const_data<T>(q),
             .k = const_data<T>(k),
             .v = const_data<T>(v),
             .log_decay = log_decay.const_data_ptr<W>(),
             .beta = beta.defined() ? beta.const_data_ptr<W>() : nullptr,
+            .delta = delta,
             .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
   }
 
   Tensor q, k, v, log_decay, beta, lengths;
-  int64_t reversed_heads;
+  int64_t key_heads, heads, reversed_heads;
+  bool delta;
 };
 
 Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
                                const Tensor& log_decay, const MaybeTensor& beta,
-                               int64_t reversed_heads, const MaybeTensor& mask) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask);
-  const Tensor o = at::empty_like(in.v);
+                               int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+  const Tensor o = at::empty(v.sizes(), v.options());
   with_float_type(q, "lra::matrix_scan", [&](auto zero) {
     using T = decltype(zero);
     kernels::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o));
@@ -71,12 +82,12 @@ Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v
 // The gradient of beta is empty without one.
 Five matrix_scan_backward_cpu(const Tensor& grad_in, const Tensor& q, const Tensor& k,
                               const Tensor& v, const Tensor& log_decay, const MaybeTensor& beta,
-                              int64_t reversed_heads, const MaybeTensor& mask) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask);
-  LRA_CHECK_EQ(grad_in.sizes(), in.v.sizes());
-  const Tensor grad = grad_in.contiguous(), of_q = at::empty_like(in.q),
-               of_k = at::empty_like(of_q), of_v = at::empty_like(in.v),
-               of_log_decay = at::empty_like(in.log_decay),
+                              int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+  LRA_CHECK_EQ(grad_in.sizes(), v.sizes());
+  const Tensor grad = grad_in.contiguous(), of_v = at::empty(v.sizes(), v.options()),
+               of_q = at::empty({q.size(0), q.size(1), v.size(2), q.size(3)}, q.options()),
+               of_k = at::empty_like(of_q), of_log_decay = at::empty_like(in.log_decay),
                of_beta = beta ? at::empty_like(in.beta) : at::empty({0}, in.log_decay.options());
   with_float_type(q, "lra::matrix_scan", [&](auto zero) {
     using T = decltype(zero);
@@ -89,7 +100,11 @@ Five matrix_scan_backward_cpu(const Tensor& grad_in, const Tensor& q, const Tens
                                       .grad_log_decay = of_log_decay.mutable_data_ptr<W>(),
                                       .grad_beta = of_beta.mutable_data_ptr<W>()});
   });
-  return {of_q, of_k, of_v, of_log_decay, of_beta};
+  // Heads with the same key add up.
+  const auto of_keys = [&](const Tensor& t) {
+    return in.key_heads == in.heads ? t : t.unflatten(2, {in.key_heads, -1}).sum(3);
+  };
+  return {of_keys(of_q), of_keys(of_k), of_v, of_log_decay, of_beta};
 }
 
 template <typename... Arguments>
@@ -101,31 +116,33 @@ Tensor call_matrix_scan(const Arguments&... arguments) {
 struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Tensor& log_decay, const MaybeTensor& beta, int64_t reversed_heads,
-                        const MaybeTensor& mask) {
+                        const MaybeTensor& mask, bool delta) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->saved_data["reversed_heads"] = reversed_heads;
+    ctx->saved_data["delta"] = delta;
     ctx->save_for_backward({q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(mask)});
-    return call_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask);
+    return call_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
     const int64_t reversed_heads = ctx->saved_data["reversed_heads"].toInt();
+    const bool delta = ctx->saved_data["delta"].toBool();
     if (at::GradMode::is_enabled()) {
       const auto o = [&](const auto& in) {
         return variable_list{composed_matrix_scan(in[0], in[1], in[2], in[3],
                                                   optional_tensor(in[4]), reversed_heads,
-                                                  optional_tensor(in[5]))};
+                                                  optional_tensor(in[5]), delta)};
       };
-      variable_list found = composed_gradients("lra::matrix_scan", o, s, grads, 6);
+      variable_list found = composed_gradients("lra::matrix_scan", o, s, grads, 7);
       found.insert(found.begin() + 5, Tensor());  // of `reversed_heads`
       return found;
     }
     static const auto op = find_op<MatrixScanBackward>("lra::matrix_scan_backward");
     auto [of_q, of_k, of_v, of_log_decay, of_beta] =
         op.call(grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
-                optional_tensor(s[5]));
-    return {of_q,     of_k,    of_v, of_log_decay, s[4].defined() ? of_beta : Tensor(),
-            Tensor(), Tensor()};
+                optional_tensor(s[5]), delta);
+    return {of_q,     of_k,     of_v,    of_log_decay, s[4].defined() ? of_beta : Tensor(),
+            Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -135,32 +152,34 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
                        const MaybeTensor& beta, const MaybeTensor& mask) {
   LRA_CHECK(q.dim() == 4 && v.dim() == 4 && log_decay.dim() == 4);
   LRA_CHECK_EQ(k.sizes(), q.sizes());
-  LRA_CHECK_EQ(v.sizes().slice(0, 3), q.sizes().slice(0, 3));
-  LRA_CHECK_EQ(log_decay.sizes().slice(0, 3), q.sizes().slice(0, 3));
+  LRA_CHECK_EQ(v.sizes().slice(0, 2), q.sizes().slice(0, 2));
+  LRA_CHECK(q.size(2) > 0 && v.size(2) % q.size(2) == 0);
+  LRA_CHECK_EQ(log_decay.sizes().slice(0, 3), v.sizes().slice(0, 3));
   LRA_CHECK(log_decay.size(3) == 1 || log_decay.size(3) == q.size(3));
   for (const Tensor& t : {k, v}) LRA_CHECK(t.scalar_type() == q.scalar_type());
   LRA_CHECK(log_decay.scalar_type() == wide_type(q));
   if (beta) {
-    LRA_CHECK_EQ(beta->sizes(), q.sizes().slice(0, 3));
+    LRA_CHECK_EQ(beta->sizes(), v.sizes().slice(0, 3));
     LRA_CHECK(beta->scalar_type() == wide_type(q));
   }
   check_mask(mask, q.size(0), q.size(1));
 }
 
 Tensor matrix_scan(const MatrixScanInput& in) {
-  return call_matrix_scan(in.q_BLHK, in.k_BLHK, in.v_BLHV, in.log_decay_BLHK,
+  return call_matrix_scan(in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK,
                           optional_tensor(in.beta_BLH), in.reversed_heads,
-                          optional_tensor(in.mask_BL));
+                          optional_tensor(in.mask_BL), in.delta);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, int "
-      "reversed_heads=0, Tensor? mask=None) -> Tensor",
+      "reversed_heads=0, Tensor? mask=None, bool delta=True) -> Tensor",
       composed_matrix_scan);
   m.def(
       "matrix_scan_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? "
-      "beta, int reversed_heads, Tensor? mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
+      "beta, int reversed_heads, Tensor? mask, bool delta) -> (Tensor, Tensor, Tensor, Tensor, "
+      "Tensor)");
 }
 
 // Not a part of m.def(): tracing would look into it, and it differentiates.
@@ -176,8 +195,8 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("matrix_scan",
          [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-            const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask) {
-           return MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed_heads, mask);
+            const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+           return MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed_heads, mask, delta);
          });
 }
 

@@ -6,18 +6,20 @@
 
 namespace lra::ops {
 
-// q and k [B, L, H, K], v [B, L, H, V], float32, float64 or bfloat16; log_decay [B, L, H, 1] or [B,
+// q and k [B, L, G, K], where H / G neighboring heads share one, v [B, L, H, V], float32, float64
+// or bfloat16, all of them parts of longer rows if need be; log_decay [B, L, H, 1] or [B,
 // L, H, K], at most 0 and finite, and beta [B, L, H], float64 with float64, else float32, like the
-// computation. Without beta there is no delta rule. The mask, uint8 [B, L], ones first, may be
-// undefined.
+// computation. Without beta, which is then 1, there is no delta rule. The mask, uint8 [B, L], ones
+// first, may be undefined.
 struct MatrixScanInput {
-  at::Tensor q_BLHK, k_BLHK, v_BLHV, log_decay_BLHK, beta_BLH = {};
+  at::Tensor q_BLGK, k_BLGK, v_BLHV, log_decay_BLHK, beta_BLH = {};
   int64_t reversed_heads = 0;
   at::Tensor mask_BL = {};
+  bool delta = true;
 };
 
 // o [B, L, H, V] with o_t = S_t^T q_t, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t u_t^T, where u_t
-// is v_t, or with beta beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T k_t)
+// is beta_t v_t, or with `delta` beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T k_t)
 // (kernels/scan/matrix_scan.h). The last `reversed_heads` heads run from the end of each example.
 // Where the mask is 0, nothing is read, and o and gradients are 0.
 //
@@ -32,7 +34,8 @@ at::Tensor matrix_scan(const MatrixScanInput& in);
 // gradient, and K times as many for chunks with decays of rows.
 at::Tensor composed_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
-                                int64_t reversed_heads, const std::optional<at::Tensor>& mask);
+                                int64_t reversed_heads, const std::optional<at::Tensor>& mask,
+                                bool delta);
 
 // The gradients of q, k, v, log_decay and beta, empty without one, for that of o, by the composed
 // version.
@@ -40,7 +43,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
 composed_matrix_scan_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& v, const at::Tensor& log_decay,
                               const std::optional<at::Tensor>& beta, int64_t reversed_heads,
-                              const std::optional<at::Tensor>& mask);
+                              const std::optional<at::Tensor>& mask, bool delta);
 
 // CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
 void check_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

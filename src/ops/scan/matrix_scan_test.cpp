@@ -13,9 +13,13 @@ using at::Tensor;
 struct Kind {
   bool decays_of_rows, delta;
   int64_t reversed_heads;
+  bool scaled = false;
+  int64_t key_heads = 2;
+
+  bool has_beta() const { return delta || scaled; }
 };
-constexpr Kind kKinds[] = {
-    {false, false, false}, {false, true, true}, {true, false, true}, {true, true, 1}};
+constexpr Kind kKinds[] = {{false, false, 0}, {false, true, 1},        {true, false, 1},
+                           {true, true, 1},   {false, false, 1, true}, {true, true, 1, false, 1}};
 
 // The last heads turned around along L.
 Tensor in_time(const Tensor& t, int64_t reversed_heads) {
@@ -26,7 +30,10 @@ Tensor in_time(const Tensor& t, int64_t reversed_heads) {
 // The states by the definition, one position after another; in is q, k, v, log decay, beta.
 Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, const Tensor& mask) {
   std::vector<Tensor> in;
-  for (const Tensor& t : inputs) in.push_back(in_time(t, kind.reversed_heads));
+  for (const Tensor& t : inputs) {
+    const Tensor of_heads = t.size(2) == 2 ? t : t.repeat_interleave(2, 2);
+    in.push_back(in_time(of_heads, kind.reversed_heads));
+  }
   const int64_t length = in[0].size(1);
   const Tensor valid = in_time((mask.defined() ? mask : at::ones({1, length}))
                                    .to(at::kDouble)
@@ -39,9 +46,8 @@ Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, co
     const Tensor q = in[0].select(1, t).unsqueeze(3), k = in[1].select(1, t).unsqueeze(3);
     const Tensor decayed = in[3].select(1, t).unsqueeze(3).exp() * state;
     Tensor u = in[2].select(1, t).unsqueeze(2);
-    if (kind.delta) {
-      u = in[4].select(1, t).unsqueeze(2).unsqueeze(3) * (u - (decayed * k).sum(2, true));
-    }
+    if (kind.delta) u = u - (decayed * k).sum(2, true);
+    if (kind.has_beta()) u = in[4].select(1, t).unsqueeze(2).unsqueeze(3) * u;
     state = (decayed + k * u) * valid.select(1, t);
     rows.push_back((state * q).sum(2));
   }
@@ -50,18 +56,19 @@ Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, co
 
 TensorFunction scan_of(const Kind& kind, const Tensor& mask) {
   return [=](const std::vector<Tensor>& in) {
+    const Tensor beta = kind.has_beta() ? in[4] : Tensor();
     return matrix_scan(
-        {in[0], in[1], in[2], in[3], kind.delta ? in[4] : Tensor(), kind.reversed_heads, mask});
+        {in[0], in[1], in[2], in[3], beta, kind.reversed_heads, mask, /*delta=*/!kind.scaled});
   };
 }
 
 std::vector<Tensor> matrix_inputs(int64_t length, const Kind& kind) {
   const int64_t keys = 5, values = 3;
   std::vector<Tensor> in = {
-      random_tensor({3, length, 2, keys}, 1), random_tensor({3, length, 2, keys}, 2),
-      random_tensor({3, length, 2, values}, 3),
+      random_tensor({3, length, kind.key_heads, keys}, 1),
+      random_tensor({3, length, kind.key_heads, keys}, 2), random_tensor({3, length, 2, values}, 3),
       -random_tensor({3, length, 2, kind.decays_of_rows ? keys : 1}, 4).abs()};
-  if (kind.delta) in.push_back(random_tensor({3, length, 2}, 5).abs());
+  if (kind.has_beta()) in.push_back(random_tensor({3, length, 2}, 5).abs());
   return in;
 }
 
@@ -69,8 +76,9 @@ TEST(MatrixScan, IsItsRecurrenceWithItsGradients) {
   for (const int64_t length : {1, 9, 70}) {
     for (const Kind& kind : kKinds) {
       for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-        SCOPED_TRACE(testing::Message() << "L " << length << " decays " << kind.decays_of_rows
-                                        << " delta " << kind.delta << " mask " << mask.defined());
+        SCOPED_TRACE(testing::Message()
+                     << "L " << length << " decays " << kind.decays_of_rows << " delta "
+                     << kind.delta << " scaled " << kind.scaled << " mask " << mask.defined());
         const auto in = matrix_inputs(length, kind);
         const auto f = scan_of(kind, mask);
         const TensorFunction oracle = [&](const auto& x) {
@@ -92,8 +100,8 @@ TEST(MatrixScan, IsItsComposedVersion) {
       const Tensor mask = length == 70 ? first_ones(length) : Tensor();
       const TensorFunction composed = [&](const auto& x) {
         return composed_matrix_scan(x[0], x[1], x[2], x[3],
-                                    kind.delta ? std::optional(x[4]) : std::nullopt,
-                                    kind.reversed_heads, optional_tensor(mask));
+                                    kind.has_beta() ? std::optional(x[4]) : std::nullopt,
+                                    kind.reversed_heads, optional_tensor(mask), !kind.scaled);
       };
       if (length == 0) {
         EXPECT_EQ(composed(in).sizes(), scan_of(kind, mask)(in).sizes());
@@ -104,11 +112,11 @@ TEST(MatrixScan, IsItsComposedVersion) {
       const auto got = differentiate(composed, in, at::kDouble);
       const auto [of_q, of_k, of_v, of_log_decay, of_beta] =
           composed_matrix_scan_backward(loss_weights(got.value), in[0], in[1], in[2], in[3],
-                                        kind.delta ? std::optional(in[4]) : std::nullopt,
-                                        kind.reversed_heads, optional_tensor(mask));
+                                        kind.has_beta() ? std::optional(in[4]) : std::nullopt,
+                                        kind.reversed_heads, optional_tensor(mask), !kind.scaled);
       EXPECT_TRUE(at::equal(of_q, got.gradients[0]));
       EXPECT_TRUE(at::equal(of_log_decay, got.gradients[3]));
-      EXPECT_EQ(of_beta.numel(), kind.delta ? in[4].numel() : 0);
+      EXPECT_EQ(of_beta.numel(), kind.has_beta() ? in[4].numel() : 0);
     }
   }
 }

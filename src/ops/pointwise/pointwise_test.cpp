@@ -1,4 +1,4 @@
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"

@@ -1,4 +1,4 @@
-#include "ops/batch_norm.h"
+#include "ops/pointwise/batch_norm.h"
 
 #include "kernels/pointwise/batch_norm.h"
 #include "ops/composed.h"
@@ -14,8 +14,8 @@ using Mask = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-Four forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& weight, const Tensor& bias,
-                 double eps) {
+Four batch_norm_forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& weight,
+                            const Tensor& bias, double eps) {
   check_batch_norm(x_in, mask, weight, bias);
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x), mean = at::empty_like(weight), variance = at::empty_like(weight);
@@ -32,8 +32,9 @@ Four forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& weight, con
   return {y, at::scalar_tensor(count, at::kLong), mean, variance};
 }
 
-Three backward_cpu(const Tensor& grad_in, const Tensor& x, const Mask& mask, const Tensor& count,
-                   const Tensor& mean, const Tensor& variance, const Tensor& weight, double eps) {
+Three batch_norm_backward_cpu(const Tensor& grad_in, const Tensor& x, const Mask& mask,
+                              const Tensor& count, const Tensor& mean, const Tensor& variance,
+                              const Tensor& weight, double eps) {
   const Tensor grad = grad_in.contiguous();
   LRA_CHECK(x.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
@@ -92,7 +93,7 @@ Four call_forward(const Tensor& x, const Mask& mask, const Tensor& weight, const
 
 Three call_backward(const Tensor& grad, const Tensor& x, const Mask& mask, const Tensor& count,
                     const Tensor& mean, const Tensor& variance, const Tensor& weight, double eps) {
-  static const auto op = find_op<decltype(backward_cpu)>("lra::batch_norm_backward");
+  static const auto op = find_op<decltype(batch_norm_backward_cpu)>("lra::batch_norm_backward");
   return op.call(grad, x, mask, count, mean, variance, weight, eps);
 }
 
@@ -150,8 +151,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("batch_norm", forward_cpu);
-  m.impl("batch_norm_backward", backward_cpu);
+  m.impl("batch_norm", batch_norm_forward_cpu);
+  m.impl("batch_norm_backward", batch_norm_backward_cpu);
 }
 
 TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {

@@ -1,4 +1,4 @@
-#include "ops/layer_norm.h"
+#include "ops/pointwise/layer_norm.h"
 
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"

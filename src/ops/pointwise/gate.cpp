@@ -1,7 +1,7 @@
-#include "ops/gate.h"
+#include "ops/pointwise/gate.h"
 
 #include "ops/composed.h"
-#include "ops/gate_operators.h"
+#include "ops/pointwise/gate_operators.h"
 
 namespace lra::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/layer_norm.h"
+#include "ops/pointwise/layer_norm.h"
 
 #include "kernels/pointwise/layer_norm.h"
 #include "ops/composed.h"

@@ -1,4 +1,4 @@
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 
 #include "kernels/pointwise/pointwise.h"
 #include "ops/composed.h"

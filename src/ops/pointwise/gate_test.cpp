@@ -1,4 +1,4 @@
-#include "ops/gate.h"
+#include "ops/pointwise/gate.h"
 
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"

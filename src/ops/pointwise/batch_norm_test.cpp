@@ -1,4 +1,4 @@
-#include "ops/batch_norm.h"
+#include "ops/pointwise/batch_norm.h"
 
 #include "ops/dispatch.h"
 #include "ops/test_bf16.h"
@@ -12,7 +12,7 @@ using at::Tensor;
 
 constexpr double kEps = 1e-5;
 
-Tensor mask_of(at::IntArrayRef shape) { return random_tensor(shape, 9).gt(-0.5).to(at::kByte); }
+Tensor valid_mask(at::IntArrayRef shape) { return random_tensor(shape, 9).gt(-0.5).to(at::kByte); }
 
 TensorFunction normed(const Tensor& mask) {
   return [mask](const std::vector<Tensor>& in) {
@@ -42,7 +42,7 @@ TEST(BatchNorm, AgreesWithItsDefinition) {
     for (const bool is_padded : {false, true}) {
       SCOPED_TRACE(testing::Message() << shape << ", padded " << is_padded);
       const Tensor all = at::ones(positions, at::kByte);
-      const Tensor mask = is_padded ? mask_of(positions) : Tensor();
+      const Tensor mask = is_padded ? valid_mask(positions) : Tensor();
       const TensorFunction want = batch_norm_definition(is_padded ? mask : all);
       expect_agrees(normed(mask), at::kFloat, want, batch_norm_inputs(shape));
       expect_agrees(normed(mask), at::kDouble, want, batch_norm_inputs(shape),
@@ -54,39 +54,32 @@ TEST(BatchNorm, AgreesWithItsDefinition) {
 }
 
 TEST(BatchNorm, GradientIsTheSlope) {
-  expect_gradient_is_slope(normed(mask_of({3, 9})), batch_norm_inputs({3, 9, 11}));
+  expect_gradient_is_slope(normed(valid_mask({3, 9})), batch_norm_inputs({3, 9, 11}));
 }
 
 // The composed version serves devices without a kernel.
 TEST(BatchNorm, ComposedFromTheLibraryIsTheSame) {
-  const auto composed = [](const char* name) {
-    return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
-  };
   const Tensor x = batch_norm_inputs({3, 9, 11})[0], weight = batch_norm_inputs({3, 9, 11})[1];
   const Tensor bias = batch_norm_inputs({3, 9, 11})[2], grad = random_tensor({3, 9, 11}, 4);
-  for (const Tensor& mask : {Tensor(), mask_of({3, 9})}) {
+  for (const Tensor& mask : {Tensor(), valid_mask({3, 9})}) {
     const c10::IValue valid = mask.defined() ? c10::IValue(mask) : c10::IValue();
-    const auto call = [&](const char* name, c10::DispatchKey key, std::vector<c10::IValue> stack) {
-      composed(name).callBoxedForDispatchKey(key, stack);
-      return stack;
-    };
     const auto on = [&](c10::DispatchKey key) {
-      auto all = call("lra::batch_norm", key, {x, valid, weight, bias, kEps});
-      const auto grads = call("lra::batch_norm_backward", key,
-                              {grad, x, valid, all[1], all[2], all[3], weight, kEps});
+      auto all = call_under(key, "lra::batch_norm", {x, valid, weight, bias, kEps});
+      const auto grads = call_under(key, "lra::batch_norm_backward",
+                                    {grad, x, valid, all[1], all[2], all[3], weight, kEps});
       all.insert(all.end(), grads.begin(), grads.end());
       return all;
     };
     const auto kernel = on(c10::DispatchKey::CPU),
                library = on(c10::DispatchKey::CompositeExplicitAutograd);
     for (size_t i = 0; i < kernel.size(); ++i) {
-      EXPECT_LE(relative_error(library[i].toTensor(), kernel[i].toTensor()), 1e-12) << i;
+      EXPECT_LE(relative_error(library[i], kernel[i]), 1e-12) << i;
     }
   }
 }
 
 TEST(BatchNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
-  const Tensor mask = mask_of({5, 301});
+  const Tensor mask = valid_mask({5, 301});
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const Tensor x = random_tensor({5, 301, 64}, 4, type).set_requires_grad(true);
     const Tensor w = random_tensor({64}, 5, at::kFloat).set_requires_grad(true);

@@ -1,0 +1,38 @@
+// Functions of one number that gates and decays of recurrences are made with.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/choice.h"
+#include "kernels/simd/bf16.h"
+
+namespace lra::kernels {
+
+enum class Activation {
+  kSigmoid,   // 1 / (1 + exp(-x))
+  kClosed,    // 1 - sigmoid(x), without the cancellation of that difference
+  kSoftplus,  // log(1 + exp(x)), without overflow; its slope is sigmoid(x)
+  kPositive,  // x + 1/2 for x >= 0, else sigmoid(x): candidates of minGRU (Feng et al. 2024,
+              // arXiv:2410.01201, appendix B)
+};
+
+// y = f(x) for `count` numbers. Relative error against fp64 (activation_test.cpp) at |x| up to 12:
+// 1.5e-6, of gradients 3e-6.
+template <typename T>
+void activation_forward(Activation f, int64_t count, const T* x, T* y);
+// grad_x = grad f'(x); grad_x may be grad.
+template <typename T>
+void activation_backward(Activation f, int64_t count, const T* x, const T* grad, T* grad_x);
+
+template <typename T>
+struct ActivationParts {
+  void (*forward)(Activation f, int64_t count, const T* x, T* y);
+  void (*backward)(Activation f, int64_t count, const T* x, const T* grad, T* grad_x);
+};
+namespace ref {
+template <typename T>
+ActivationParts<T> activation_parts();
+}
+LRA_DECLARE_SIMD(template <typename T> ActivationParts<T> activation_parts();)
+
+}  // namespace lra::kernels

@@ -1,0 +1,123 @@
+#include "ops/pointwise/activation.h"
+
+#include "kernels/pointwise/activation.h"
+#include "ops/composed.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using kernels::Activation;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Where torch's softplus becomes x: exp(-40) is below the last place of float64.
+constexpr double kSoftplusEnd = 40;
+
+Activation checked(int64_t f) {
+  LRA_CHECK(f >= 0 && f <= static_cast<int64_t>(Activation::kPositive));
+  return static_cast<Activation>(f);
+}
+
+Tensor composed_activation(const Tensor& x, int64_t f) {
+  switch (checked(f)) {
+    case Activation::kSigmoid:
+      return x.sigmoid();
+    case Activation::kClosed:
+      return (-x).sigmoid();
+    case Activation::kSoftplus:
+      return at::softplus(x, 1, kSoftplusEnd);
+    case Activation::kPositive:
+      break;
+  }
+  return at::where(x.ge(0), x + 0.5, x.sigmoid());
+}
+
+Tensor composed_activation_backward(const Tensor& grad, const Tensor& x, int64_t f) {
+  const Tensor open = x.sigmoid(), slope = open * (1 - open);
+  switch (checked(f)) {
+    case Activation::kSigmoid:
+      return grad * slope;
+    case Activation::kClosed:
+      return -grad * slope;
+    case Activation::kSoftplus:
+      return grad * open;
+    case Activation::kPositive:
+      break;
+  }
+  return at::where(x.ge(0), grad, grad * slope);
+}
+
+Tensor activation_on_cpu(const Tensor& x_in, int64_t f) {
+  const Tensor x = x_in.contiguous(), y = at::empty_like(x);
+  with_float_type(x, "lra::activation", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::activation_forward<T>(checked(f), x.numel(), const_data<T>(x), mutable_data<T>(y));
+  });
+  return y;
+}
+
+Tensor activation_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, int64_t f) {
+  const Tensor grad = grad_in.contiguous(), x = x_in.contiguous(), grad_x = at::empty_like(x);
+  LRA_CHECK_EQ(grad.sizes(), x.sizes());
+  LRA_CHECK(grad.scalar_type() == x.scalar_type());
+  with_float_type(x, "lra::activation", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::activation_backward<T>(checked(f), x.numel(), const_data<T>(x), const_data<T>(grad),
+                                    mutable_data<T>(grad_x));
+  });
+  return grad_x;
+}
+
+Tensor call_activation(const Tensor& x, int64_t f) {
+  static const auto op = find_op<Tensor(const Tensor&, int64_t)>("lra::activation");
+  return op.call(x, f);
+}
+Tensor call(const Tensor& x, Activation f) { return call_activation(x, static_cast<int64_t>(f)); }
+
+struct ActivationFunction : torch::autograd::Function<ActivationFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t f) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->save_for_backward({x});
+    ctx->saved_data["f"] = f;
+    return call_activation(x, f);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const int64_t f = ctx->saved_data["f"].toInt();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [f](const auto& in) { return variable_list{composed_activation(in[0], f)}; };
+      return composed_gradients("lra::activation", y, saved, grads, 2);
+    }
+    static const auto op =
+        find_op<Tensor(const Tensor&, const Tensor&, int64_t)>("lra::activation_backward");
+    return {op.call(grads[0], saved[0], f), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor sigmoid(const Tensor& x) { return call(x, Activation::kSigmoid); }
+Tensor closed_gate(const Tensor& x) { return call(x, Activation::kClosed); }
+Tensor softplus(const Tensor& x) { return call(x, Activation::kSoftplus); }
+Tensor positive(const Tensor& x) { return call(x, Activation::kPositive); }
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("activation(Tensor x, int f) -> Tensor", composed_activation);
+  m.def("activation_backward(Tensor grad, Tensor x, int f) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("activation_backward", composed_activation_backward);
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("activation", activation_on_cpu);
+  m.impl("activation_backward", activation_backward_on_cpu);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("activation", [](const Tensor& x, int64_t f) { return ActivationFunction::apply(x, f); });
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,19 @@
+// Functions of one number: kernels/pointwise/activation.h.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// f(x), elementwise, of x's shape and dtype: float32, float64 or bfloat16. Differentiable; the same
+// bits at any number of threads, which the library's sigmoid does not have; composed of the
+// library's operators on other devices than the CPU.
+at::Tensor sigmoid(const at::Tensor& x);
+// 1 - sigmoid(x), without the cancellation of that difference.
+at::Tensor closed_gate(const at::Tensor& x);
+// log(1 + exp(x)); its slope is 1/2 at 0.
+at::Tensor softplus(const at::Tensor& x);
+// x + 1/2 for x >= 0, else sigmoid(x).
+at::Tensor positive(const at::Tensor& x);
+
+}  // namespace lra::ops

@@ -1,0 +1,163 @@
+#include "ops/pointwise/row_norm.h"
+
+#include "kernels/pointwise/layer_norm.h"
+#include "ops/composed.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+using Two = std::tuple<Tensor, Tensor>;
+
+void check_row_norm(const Tensor& x, const Tensor& weight) {
+  LRA_CHECK((weight.dim() == 1 || weight.dim() == 2) && weight.numel() > 0);
+  LRA_CHECK(x.dim() >= weight.dim());
+  LRA_CHECK_EQ(x.sizes().slice(x.dim() - weight.dim()), weight.sizes());
+  LRA_CHECK(weight.scalar_type() == wide_type(x));
+}
+
+// The result, and the mean and 1 / deviation of each row, [..., 1], for the backward pass.
+Three composed_row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  check_row_norm(x, weight);
+  const Tensor wide = x.to(wide_type(x)), means = wide.mean(-1, true);
+  const Tensor mean = centered ? means : at::zeros_like(means),
+               away = centered ? wide - mean : wide;
+  const Tensor rstd = (away.square().mean(-1, true) + eps).rsqrt();
+  return {(away * rstd * weight).to(x.scalar_type()), mean, rstd};
+}
+Tensor composed_row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  return std::get<0>(composed_row_norm_forward(x, weight, eps, centered));
+}
+
+Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
+                               const Tensor& rstd, const Tensor& weight, bool centered) {
+  const Tensor xhat = (x.to(wide_type(x)) - mean) * rstd, wide = grad.to(wide_type(x));
+  const Tensor g = wide * weight, along = xhat * (g * xhat).mean(-1, true);
+  const Tensor of_x = rstd * (centered ? g - g.mean(-1, true) - along : g - along);
+  return {of_x.to(x.scalar_type()), at::sum_to(wide * xhat, weight.sizes())};
+}
+
+Three row_norm_forward_on_cpu(const Tensor& x_in, const Tensor& weight_in, double eps,
+                              bool centered) {
+  check_row_norm(x_in, weight_in);
+  const Tensor x = x_in.contiguous(), weight = weight_in.contiguous();
+  const int64_t columns = weight.size(-1), rows = x.numel() / columns;
+  auto of_rows = x.sizes().vec();
+  of_rows.back() = 1;
+  const Tensor y = at::empty_like(x), mean = at::empty(of_rows, weight.options()),
+               rstd = at::empty_like(mean);
+  with_float_type(x, "lra::row_norm", [&](auto zero) {
+    using T = decltype(zero);
+    using W = kernels::Wide<T>;
+    kernels::layer_norm_forward<T>({.rows = rows,
+                                    .columns = columns,
+                                    .eps = eps,
+                                    .x = const_data<T>(x),
+                                    .gamma = const_data<W>(weight),
+                                    .y = mutable_data<T>(y),
+                                    .mean = mutable_data<W>(mean),
+                                    .rstd = mutable_data<W>(rstd),
+                                    .groups = weight.numel() / columns,
+                                    .centered = centered});
+  });
+  return {y, mean, rstd};
+}
+
+Two row_norm_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, const Tensor& mean,
+                             const Tensor& rstd, const Tensor& weight_in, bool centered) {
+  const Tensor grad = grad_in.contiguous(), x = x_in.contiguous(), weight = weight_in.contiguous();
+  LRA_CHECK_EQ(grad.sizes(), x.sizes());
+  const Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight);
+  const int64_t columns = weight.size(-1);
+  with_float_type(x, "lra::row_norm", [&](auto zero) {
+    using T = decltype(zero);
+    using W = kernels::Wide<T>;
+    kernels::layer_norm_backward<T>({.rows = x.numel() / columns,
+                                     .columns = columns,
+                                     .grad = const_data<T>(grad),
+                                     .x = const_data<T>(x),
+                                     .mean = const_data<W>(mean),
+                                     .rstd = const_data<W>(rstd),
+                                     .gamma = const_data<W>(weight),
+                                     .dx = mutable_data<T>(grad_x),
+                                     .grad_gamma = mutable_data<W>(grad_weight),
+                                     .groups = weight.numel() / columns,
+                                     .centered = centered});
+  });
+  return {grad_x, grad_weight};
+}
+
+Three call_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  static const auto op = find_op<decltype(row_norm_forward_on_cpu)>("lra::row_norm_forward");
+  return op.call(x, weight, eps, centered);
+}
+
+struct RowNormFunction : torch::autograd::Function<RowNormFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, double eps,
+                        bool centered) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto [y, mean, rstd] = call_forward(x, weight, eps, centered);
+    ctx->save_for_backward({x, weight, mean, rstd});
+    ctx->saved_data["eps"] = eps;
+    ctx->saved_data["centered"] = centered;
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    const double eps = ctx->saved_data["eps"].toDouble();
+    const bool centered = ctx->saved_data["centered"].toBool();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [&](const auto& in) {
+        return variable_list{composed_row_norm(in[0], in[1], eps, centered)};
+      };
+      return composed_gradients("lra::row_norm", y, {s[0], s[1]}, grads, 4);
+    }
+    static const auto op = find_op<decltype(row_norm_backward_on_cpu)>("lra::row_norm_backward");
+    const auto [of_x, of_weight] = op.call(grads[0], s[0], s[2], s[3], s[1], centered);
+    return {of_x, of_weight, Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, double, bool)>("lra::row_norm");
+  return op.call(x, weight, eps, centered);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("row_norm(Tensor x, Tensor weight, float eps, bool centered=False) -> Tensor",
+        composed_row_norm);
+  m.def(
+      "row_norm_forward(Tensor x, Tensor weight, float eps, bool centered) -> (Tensor, Tensor, "
+      "Tensor)");
+  m.def(
+      "row_norm_backward(Tensor grad, Tensor x, Tensor mean, Tensor rstd, Tensor weight, bool "
+      "centered) -> (Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("row_norm_forward", composed_row_norm_forward);
+  m.impl("row_norm_backward", composed_row_norm_backward);
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("row_norm", [](const Tensor& x, const Tensor& weight, double eps, bool centered) {
+    return std::get<0>(row_norm_forward_on_cpu(x, weight, eps, centered));
+  });
+  m.impl("row_norm_forward", row_norm_forward_on_cpu);
+  m.impl("row_norm_backward", row_norm_backward_on_cpu);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("row_norm", [](const Tensor& x, const Tensor& weight, double eps, bool centered) {
+    return RowNormFunction::apply(x, weight, eps, centered);
+  });
+}
+
+}  // namespace lra::ops
