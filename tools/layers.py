@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 8050,
     "data checks tasks": 15755,
-    "kernels ops": 26400,
+    "kernels ops": 26420,
     "layers mixers models": 7075,
     "training": 7520,
     "analysis python": 2810,

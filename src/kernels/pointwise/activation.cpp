@@ -27,6 +27,13 @@ ValueAndSlope<W> at(Activation f, W x) {
       return {std::max(x, W{0}) + std::log1p(std::exp(-std::abs(x))), open};
     case Activation::kPositive:
       return x < 0 ? ValueAndSlope<W>{open, open * closed} : ValueAndSlope<W>{x + W{0.5}, W{1}};
+    case Activation::kExp:
+      return {std::exp(x), std::exp(x)};
+    case Activation::kFreshShare: {
+      const W fresh = -std::expm1(2 * x), least = kLeastFreshShare;
+      const W share = std::sqrt(std::max(fresh, least));
+      return {share, fresh > least ? -std::exp(2 * x) / share : 0};
+    }
   }
   return {};
 }

@@ -9,11 +9,37 @@ struct ValueAndSlope {
   Floats value, slope;
 };
 
+[[gnu::always_inline]] inline Floats exp_of(Floats x) {
+  return exp2(min(broadcast(127.0f), x * broadcast(std::numbers::log2e_v<float>)));
+}
+
+// 1 - exp(y) for y <= 0: near 0 by its series, whose tenth term is below 1e-9 of it.
+[[gnu::always_inline]] inline Floats minus_expm1(Floats y) {
+  const Floats one = broadcast(1.0f);
+  Floats series = one;
+  for (const float n : {9.0f, 8.0f, 7.0f, 6.0f, 5.0f, 4.0f, 3.0f, 2.0f}) {
+    series = multiply_add(series * y, broadcast(1 / n), one);
+  }
+  return select(greater(y, broadcast(-0.5f)), zeros() - y * series, one - exp_of(y));
+}
+
+[[gnu::always_inline]] inline ValueAndSlope fresh_share(Floats x) {
+  const Floats fresh = minus_expm1(x + x), least = broadcast(float{kLeastFreshShare});
+  const Floats share = sqrt(max(least, fresh));
+  const Floats slope = zeros() - exp_of(x + x) / share;
+  return {share, select(greater(fresh, least), slope, zeros())};
+}
+
 template <Activation kF>
 [[gnu::always_inline]] inline ValueAndSlope at(Floats x) {
   if constexpr (kF == Activation::kSoftplus) {
     const Softplus softplus(x);
     return {softplus.value, softplus.slope};
+  } else if constexpr (kF == Activation::kExp) {
+    const Floats power = exp_of(x);
+    return {power, power};
+  } else if constexpr (kF == Activation::kFreshShare) {
+    return fresh_share(x);
   } else {
     const Sigmoid sigmoid(x);
     const Floats slope = sigmoid.open * sigmoid.closed;
@@ -53,6 +79,10 @@ void with_activation(Activation f, const F& use) {
       return use(std::integral_constant<Activation, kSoftplus>());
     case kPositive:
       return use(std::integral_constant<Activation, kPositive>());
+    case kExp:
+      return use(std::integral_constant<Activation, kExp>());
+    case kFreshShare:
+      return use(std::integral_constant<Activation, kFreshShare>());
   }
 }
 

@@ -11,8 +11,8 @@
 namespace lra::kernels {
 namespace {
 
-constexpr Activation kAll[] = {Activation::kSigmoid, Activation::kClosed, Activation::kSoftplus,
-                               Activation::kPositive};
+constexpr Activation kAll[] = {Activation::kSigmoid,  Activation::kClosed, Activation::kSoftplus,
+                               Activation::kPositive, Activation::kExp,    Activation::kFreshShare};
 
 template <typename T>
 struct Results {
@@ -30,6 +30,9 @@ void expect_near_double(double value, double gradient) {
     std::vector<T> x;
     for (int64_t n = 0; n < count; ++n) x.push_back(T(static_cast<float>(12 * std::sin(0.7 * n))));
     for (const Activation f : kAll) {
+      if (f == Activation::kFreshShare) {
+        for (T& value : x) value = -std::abs(static_cast<float>(value));
+      }
       const Results<T> got(f, x);
       const Results<double> want(f, std::vector<double>(x.begin(), x.end()));
       for (size_t n = 0; n < x.size(); ++n) {
@@ -50,13 +53,15 @@ TEST_P(ActivationTest, AgreesWithDouble) {
 
 TEST_P(ActivationTest, KnowsTheValuesAtTheEndsAndAtZero) {
   const float most = std::numeric_limits<float>::max(), nan = std::nanf("");
-  const std::vector<float> x = {0, most, -most, nan};
-  const float values[][3] = {
-      {0.5f, 1, 0}, {0.5f, 0, 1}, {std::log(2.0f), most, 0}, {0.5f, most, 0}};
-  const float slopes[][3] = {{0.25f, 0, 0}, {-0.25f, 0, 0}, {0.5f, 1, 0}, {1, 1, 0}};
+  const std::vector<float> x = {0, -most, most, nan};
+  const float values[][3] = {{0.5f, 0, 1},    {0.5f, 1, 0}, {std::log(2.0f), 0, most},
+                             {0.5f, 0, most}, {1, 0},       {5e-4f, 1}};
+  const float slopes[][3] = {{0.25f, 0, 0}, {-0.25f, 0, 0}, {0.5f, 0, 1},
+                             {1, 0, 1},     {1, 0},         {0, 0}};
   for (const Activation f : kAll) {
     const Results<float> got(f, x);
-    for (size_t n = 0; n < 3; ++n) {
+    const size_t known = f == Activation::kExp || f == Activation::kFreshShare ? 2 : 3;
+    for (size_t n = 0; n < known; ++n) {
       EXPECT_NEAR(got.y[n], values[int(f)][n], 1e-6 * std::abs(values[int(f)][n]) + 1e-30);
       EXPECT_NEAR(got.grad_x[n], slopes[int(f)][n], 1e-6);
     }

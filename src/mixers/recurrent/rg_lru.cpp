@@ -65,11 +65,10 @@ class RgLru : public SequenceLayer {
       return ops::sigmoid(ops::linear(x, block_diagonal(weight), bias).to(type));
     };
     const Tensor r = gate(a_weight_, a_bias_), i = gate(i_weight_, i_bias_);
-    const Tensor log_a = r.to(at::kDouble) * (-8 * ops::softplus(lambda_.to(at::kDouble)));
-    // In float64, 1 - a^2 keeps its digits. Its root has a slope of at most 1,000.
-    const Tensor scale = (1 - (2 * log_a).exp()).clamp_min(2.5e-7).sqrt().to(type);
-    const Tensor input = i * at::where(is_first(x, context.mask_BL), at::ones_like(scale), scale);
-    const Tensor h = ops::gated_scan(log_a.exp().to(type), (input * x.to(type)).to(x.scalar_type()),
+    const Tensor log_a = r * (-8 * ops::softplus(lambda_.to(type)));
+    const Tensor share = ops::fresh_share(log_a).masked_fill(is_first(x, context.mask_BL), 1);
+    const Tensor input = i * share;
+    const Tensor h = ops::gated_scan(ops::exp(log_a), (input * x.to(type)).to(x.scalar_type()),
                                      reversed_channels(), context.mask_BL);
     return output_->forward(h * ops::gelu_dropout(gate_->forward(u_BLD), 0, 0));
   }

@@ -15,7 +15,7 @@ using torch::autograd::variable_list;
 constexpr double kSoftplusEnd = 40;
 
 Activation checked(int64_t f) {
-  LRA_CHECK(f >= 0 && f <= static_cast<int64_t>(Activation::kPositive));
+  LRA_CHECK(f >= 0 && f <= static_cast<int64_t>(Activation::kFreshShare));
   return static_cast<Activation>(f);
 }
 
@@ -27,6 +27,14 @@ Tensor composed_activation(const Tensor& x, int64_t f) {
       return (-x).sigmoid();
     case Activation::kSoftplus:
       return at::softplus(x, 1, kSoftplusEnd);
+    case Activation::kExp:
+      return x.exp();
+    case Activation::kFreshShare: {
+      const Tensor fresh = -(2 * x).expm1();
+      // Not clamp_min: its slope at the bound differs between versions of the library.
+      const Tensor is_least = fresh.le(kernels::kLeastFreshShare);
+      return fresh.masked_fill(is_least, kernels::kLeastFreshShare).sqrt();
+    }
     case Activation::kPositive:
       break;
   }
@@ -42,6 +50,13 @@ Tensor composed_activation_backward(const Tensor& grad, const Tensor& x, int64_t
       return -grad * slope;
     case Activation::kSoftplus:
       return grad * open;
+    case Activation::kExp:
+      return grad * x.exp();
+    case Activation::kFreshShare: {
+      const Tensor of_least = grad * 0, share = composed_activation(x, f);
+      const Tensor is_least = (-(2 * x).expm1()).le(kernels::kLeastFreshShare);
+      return at::where(is_least, of_least, -grad * (2 * x).exp() / share);
+    }
     case Activation::kPositive:
       break;
   }
@@ -101,6 +116,8 @@ Tensor sigmoid(const Tensor& x) { return call(x, Activation::kSigmoid); }
 Tensor closed_gate(const Tensor& x) { return call(x, Activation::kClosed); }
 Tensor softplus(const Tensor& x) { return call(x, Activation::kSoftplus); }
 Tensor positive(const Tensor& x) { return call(x, Activation::kPositive); }
+Tensor exp(const Tensor& x) { return call(x, Activation::kExp); }
+Tensor fresh_share(const Tensor& x) { return call(x, Activation::kFreshShare); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("activation(Tensor x, int f) -> Tensor", composed_activation);

@@ -15,5 +15,8 @@ at::Tensor closed_gate(const at::Tensor& x);
 at::Tensor softplus(const at::Tensor& x);
 // x + 1/2 for x >= 0, else sigmoid(x).
 at::Tensor positive(const at::Tensor& x);
+at::Tensor exp(const at::Tensor& x);
+// sqrt(1 - exp(2 x)) for x <= 0, at least sqrt(2.5e-7), where its slope is 0.
+at::Tensor fresh_share(const at::Tensor& x);
 
 }  // namespace lra::ops

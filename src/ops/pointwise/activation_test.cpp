@@ -17,11 +17,15 @@ const Case kCases[] = {
     {sigmoid, [](const Tensor& x) { return x.sigmoid(); }},
     {closed_gate, [](const Tensor& x) { return 1 / (1 + x.exp()); }},
     {softplus, [](const Tensor& x) { return x.exp().log1p(); }},
-    {positive, [](const Tensor& x) { return at::where(x.ge(0), x + 0.5, x.sigmoid()); }}};
+    {positive, [](const Tensor& x) { return at::where(x.ge(0), x + 0.5, x.sigmoid()); }},
+    {ops::exp, [](const Tensor& x) { return x.exp(); }},
+    {fresh_share, [](const Tensor& x) { return (1 - (2 * x).exp()).sqrt(); }}};
 
 TEST(Activation, AgreesWithItsDefinition) {
-  const std::vector<Tensor> in = {4 * random_tensor({2, 5, 19}, 1)};
   for (const Case& one : kCases) {
+    Tensor x = 4 * random_tensor({2, 5, 19}, 1);
+    if (one.ours == fresh_share) x = -x.abs();
+    const std::vector<Tensor> in = {x};
     const TensorFunction f = [&](const auto& x) { return one.ours(x[0]); };
     const TensorFunction want = [&](const auto& x) { return one.definition(x[0]); };
     expect_agrees(f, at::kFloat, want, in, {.value = 2e-6, .gradient = 3e-6});
@@ -32,8 +36,8 @@ TEST(Activation, AgreesWithItsDefinition) {
 }
 
 TEST(Activation, IsItsComposedVersion) {
-  const Tensor x = 4 * random_tensor({5, 19}, 1), grad = random_tensor({5, 19}, 2);
-  for (int64_t f = 0; f < 4; ++f) {
+  const Tensor x = -4 * random_tensor({5, 19}, 1).abs(), grad = random_tensor({5, 19}, 2);
+  for (int64_t f = 0; f < 6; ++f) {
     const auto on = [&](c10::DispatchKey key) {
       return call_under(key, "lra::activation_backward", {grad, x, f})[0];
     };
@@ -45,7 +49,7 @@ TEST(Activation, IsItsComposedVersion) {
 
 // Gates begin at 0.
 TEST(Activation, KnowsItsSlopeAtZero) {
-  const double slopes[] = {0.25, -0.25, 0.5, 1};
+  const double slopes[] = {0.25, -0.25, 0.5, 1, 1, 0};
   for (const auto type : {at::kFloat, at::kDouble}) {
     for (size_t n = 0; n < std::size(kCases); ++n) {
       const Tensor x = at::zeros({3}, type).set_requires_grad(true);
@@ -56,7 +60,7 @@ TEST(Activation, KnowsItsSlopeAtZero) {
 }
 
 TEST(Activation, GivesTheSameBitsAtAnyNumberOfThreads) {
-  const Tensor x = random_tensor({1025, 57}, 1, at::kFloat);
+  const Tensor x = -random_tensor({1025, 57}, 1, at::kFloat).abs();
   for (const Case& one : kCases) {
     expect_same_bits_at_any_number_of_threads([&] {
       const auto d =
