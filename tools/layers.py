@@ -41,7 +41,7 @@ BUDGETS = {
     "base io records": 8050,
     "data checks tasks": 15755,
     "kernels ops": 26420,
-    "layers mixers models": 7075,
+    "layers mixers models": 7190,
     "training": 7520,
     "analysis python": 2810,
     "report": 8840,

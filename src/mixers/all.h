@@ -27,6 +27,7 @@ namespace lra::mixers {
   USE(ChordMixer)           \
   USE(S5)                   \
   USE(Lru)                  \
+  USE(Linoss)               \
   USE(Mega)                 \
   USE(Mamba)                \
   USE(Mamba2)               \

@@ -83,6 +83,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
       {"mega",
        {"ema_dim = 2\nz_dim = 3\nv_dim = 5",
         "ema_dim = 1\nz_dim = 4\nv_dim = 3\nchunk = 8\nattention = 'laplace'"}},
+      {"linoss", {"states = 5", "discretization = 'imex'\nbidirectional = false\noutput = 'none'"}},
       {"lru", {"states = 5", "states = 3\nbidirectional = false\noutput = 'none'"}},
       {"mamba",
        {"states = 3\nbidirectional = false", "states = 2\nblocks = 2\nchannel_bias = true"}},

@@ -304,7 +304,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     where = ["--split", "test", "--data", scratch / "data"]
     if task == "listops" or (task, model) in REACH_WITH_CLS:
         print(f"ok: {name}: reach at most {check_reach(run, examples, where):.1e} apart")
-    if model in ("linformer", "s4d", "s5", "lru", "mega", "mamba", "long_conv", "chordmixer", "mamba2", "gated_deltanet",
+    if model in ("linformer", "s4d", "s5", "lru", "linoss", "mega", "mamba", "long_conv", "chordmixer", "mamba2", "gated_deltanet",
                  "min_gru", "retnet", "gla", "hgrn2", "mlstm", "rg_lru"):
         refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
                                   str(scratch / "data"), "--quiet"], capture_output=True)

@@ -259,6 +259,35 @@ def lru(x, valid, w, settings):
     return state_space(x, valid, pole, b, w["c"][:, :, 0] + 1j * w["c"][:, :, 1], w, settings)
 
 
+def oscillators(force, steps, a, implicit):
+    """Positions [L, P] of oscillators driven by forces, in the order of time."""
+    z, x, rows = 0, 0, []
+    for f in force:
+        before, z = z, z + steps * (f - a * x)
+        if implicit:
+            s = 1 / (1 + steps**2 * a)
+            z, x = s * z, s * (x + steps * before + steps**2 * f)
+        else:
+            x = x + steps * z
+        rows.append(x)
+    return np.array(rows)
+
+
+def linoss(x, valid, w, settings):
+    u = x * valid[:, :, None]
+    y = w["skip"] * u
+    a, steps = np.maximum(w["a"], 0), sigmoid(w["step"])
+    b, c = w["b"][0] + 1j * w["b"][1], w["c"][:, :, 0] + 1j * w["c"][:, :, 1]
+    for direction in range(c.shape[1]):
+        for example, rows, out in zip(valid, u, y):
+            places = np.flatnonzero(example)
+            places = places[::-1] if direction else places
+            if len(places):
+                states = oscillators(rows[places] @ b.T, steps, a, settings["discretization"] == "im")
+                out[places] += (states @ c[:, direction].T).real
+    return gated(y, w, settings["output"])
+
+
 def silu(x):
     return x * sigmoid(x)
 
@@ -588,7 +617,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru]
+              chordmixer, s5, lru, linoss, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}, {"causal": True}],
@@ -643,6 +672,8 @@ CASES = {
     "rg_lru": [{"blocks": 2}, {"inner_dim": 6, "blocks": 3, "conv_width": 2, "bidirectional": False}],
     "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
             {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
+    "linoss": [{"states": 7}, {"states": 5, "discretization": "imex"},
+               {"states": 3, "discretization": "imex", "bidirectional": False, "output": "half_glu1"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
                     for variant in ("random", "factorized_random", "dense", "factorized_dense")
                     for mixed in (False, True) for causal in (False, True)],
@@ -676,7 +707,7 @@ def documented_tensors(name, settings):
         past, future = conv_shape(settings)
         scales = math.ceil(math.log2(max(1, max(past, future) / settings["scale_dim"])))
         values |= {"W": past + future, "directions": 2 if future else 1, "scales": scales + 1}
-    if name in ("s5", "lru"):
+    if name in ("s5", "lru", "linoss"):
         values["P"] = settings["states"] // (2 if name == "s5" else 1)
         values["steps"] = 1 if settings.get("shared_step") else values["P"]
     if name == "mamba":

@@ -237,6 +237,23 @@ class Model:
         g = functional.gelu(y, approximate="tanh")
         return functional.glu(self.linear(g, prefix + "output.linear"), -1)
 
+    def linoss(self, x, prefix):
+        a, dt = self.w[prefix + "a"].relu(), self.w[prefix + "step"].sigmoid()
+        b, c, implicit = self.complex_of(prefix + "b", 0), self.complex_of(prefix + "c", 2), self.mixer["discretization"] == "im"
+        y = self.w[prefix + "skip"] * x
+        s = 1 / (1 + dt * dt * a) if implicit else torch.ones_like(a)
+        for direction in range(c.shape[1]):
+            z, position, rows = torch.zeros(len(a), dtype=b.dtype), torch.zeros(len(a), dtype=b.dtype), []
+            for u in x.flip(0) if direction else x:
+                force = b @ u.to(b.dtype)
+                before, z = z, s * (z + dt * (force - a * position))
+                position = s * (position + dt * before + dt * dt * force) if implicit else position + dt * z
+                rows.append(position)
+            states = torch.stack(rows)
+            y = y + ((states.flip(0) if direction else states) @ c[:, direction].T).real
+        g = functional.gelu(y, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
     def mamba(self, x, prefix):
         w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
         assert "b_bias" in w or self.mixer["blocks"] == 1
@@ -466,7 +483,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer, s5, lru, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru)}
+        chordmixer, s5, lru, linoss, mega, mamba, mamba2, gated_deltanet, min_gru, retnet, gla, hgrn2, mlstm, rg_lru)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)

@@ -8,6 +8,7 @@
 #include "mixers/specs/hgrn2.h"
 #include "mixers/specs/linear_transformer.h"
 #include "mixers/specs/linformer.h"
+#include "mixers/specs/linoss.h"
 #include "mixers/specs/local.h"
 #include "mixers/specs/long_conv.h"
 #include "mixers/specs/longformer.h"

@@ -128,6 +128,10 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   if (model == "synthesizer") return synthesizer_parameters(run, s);
   if (model == "s4d") return s4d_parameters(run, s);
   if (model == "s5" || model == "lru") return state_space_parameters(run, s);
+  if (model == "linoss") {
+    const int64_t states = integer(run, "states"), both = 1 + directions(run);
+    return 2 * states + 2 * both * states * s.D + s.D + 2 * s.D * s.D + 2 * s.D;
+  }
   if (model == "mega") {
     const int64_t z = integer(run, "z_dim"), v = integer(run, "v_dim");
     const bool both = std::get<bool>(run.mixer_settings.find("bidirectional")->value);
