@@ -24,6 +24,11 @@ def mask(*lengths, length):
     return (torch.arange(length) < torch.tensor(lengths).unsqueeze(1)).to(torch.uint8)
 
 
+def turned(*shape):
+    """Without contiguous rows."""
+    return normal(*shape).detach().transpose(0, 2).requires_grad_()
+
+
 def differentiable_cases():
     """Operators with a gradient: name -> arguments of float64."""
     qkv = [normal(2, 8, 2, 4) for _ in range(3)]
@@ -35,6 +40,8 @@ def differentiable_cases():
         "product": (normal(2, 3, 4), normal(2, 4, 5)),
         "layer_norm": (normal(2, 8, 6), normal(6), normal(6)),
         "row_norm": (normal(2, 8, 6), normal(6), 1e-5),
+        "row_norm of a view": (turned(6, 8, 2), normal(6), 1e-5),
+        "activation of a view": (turned(6, 2, 8), 3),
         "rotary": (normal(2, 8, 3, 4), torch.randn(8, 4, dtype=torch.float64)),
         "activation": (normal(2, 8, 6), 2),
         "feed_forward": (normal(2, 8, 6), normal(12, 6), normal(12), normal(6, 12), normal(6)),

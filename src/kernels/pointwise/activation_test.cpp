@@ -67,6 +67,9 @@ TEST_P(ActivationTest, KnowsTheValuesAtTheEndsAndAtZero) {
     }
     EXPECT_TRUE(std::isnan(got.y[3])) << int(f);
   }
+  const Results<float> largest(Activation::kExp, {88.7f, 88.8f});
+  EXPECT_NEAR(largest.y[0], std::exp(88.7), 1e-5 * std::exp(88.7));
+  EXPECT_TRUE(std::isinf(largest.y[1]));
 }
 
 LRA_INSTANTIATE_IMPLEMENTATIONS(ActivationTest, Isa::kRef, LRA_VECTOR_ISAS);

@@ -12,7 +12,7 @@ template <typename T>
 MatrixScanParts<T> choose_matrix_scan_parts(const MatrixScan<T>& p) {
   LRA_CHECK(p.decays == 1 || p.decays == p.keys);
   LRA_CHECK(p.beta != nullptr || !p.delta || p.batch * p.length * p.heads == 0);
-  LRA_CHECK(p.key_heads > 0 && p.heads % p.key_heads == 0);
+  LRA_CHECK(p.heads == 0 || (p.key_heads > 0 && p.heads % p.key_heads == 0));
   LRA_CHECK(p.reversed_heads >= 0 && p.reversed_heads <= p.heads);
   if constexpr (!std::is_same_v<T, double>) {
     LRA_RETURN_CALL(choose(Op::kMatrixScan), matrix_scan_parts<T>());

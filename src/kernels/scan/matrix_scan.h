@@ -14,7 +14,7 @@
 // running products of decays inside the chunk, which never divide by a decay or exponentiate a
 // difference, so that decays of any size, 0 included, are exact. Memory beyond inputs and outputs,
 // in each thread: a state and a few chunks, and in the backward pass the states before every
-// chunk, L K V / 16 numbers, and with beta L V more.
+// chunk, L K V / 16 numbers, and with the delta rule L V more.
 #pragma once
 
 #include <cstdint>

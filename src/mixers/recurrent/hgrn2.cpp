@@ -74,9 +74,12 @@ class Hgrn2 : public SequenceLayer {
     return bound_.defined() ? open * ops::closed_gate(bound_) : open;
   }
 
-  // log f: without a bound f can be so small that 1 - (1 - f) is 0.
+  // log f, where f is 1 - key or, if that would cancel, the bound and what is above it.
   Tensor log_decays(const Tensor& gate_BLD, const Tensor& key_BLD) const {
-    return bound_.defined() ? (1 - key_BLD.to(at::kDouble)).log() : -ops::softplus(-gate_BLD);
+    if (!bound_.defined()) return -ops::softplus(-gate_BLD);
+    const Tensor key = key_BLD.to(at::kDouble),
+                 sum = ops::sigmoid(bound_) + ops::closed_gate(bound_) * ops::sigmoid(gate_BLD);
+    return at::where(key.lt(0.5), 1 - key, sum.to(at::kDouble)).log();
   }
 
   bool bidirectional_;

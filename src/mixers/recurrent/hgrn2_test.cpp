@@ -73,6 +73,16 @@ TEST(Hgrn2, ForgetsByVerySmallFactors) {
   EXPECT_TRUE(layer->forward(x, {}).isfinite().all().item<bool>());
 }
 
+// The same above a bound of almost 0.
+TEST(Hgrn2, HasFiniteGradientsWithAVerySmallBound) {
+  const auto layer = hgrn2_of("head_channels = 128\nbidirectional = false\nlower_bound = 1e-9", 0);
+  const Tensor x = 20 * ops::random_tensor({1, 64, 128}, 1, at::kFloat);
+  layer->forward(x, {}).sum().backward();
+  for (const auto& parameter : layer->named_parameters()) {
+    EXPECT_TRUE(parameter.value().grad().isfinite().all().item<bool>()) << parameter.key();
+  }
+}
+
 TEST(Hgrn2, RefusesHeadsThatDoNotDivideTheWidth) {
   EXPECT_THROW(hgrn2_of("head_channels = 100", 0), Error);
   EXPECT_THROW(hgrn2_of("head_channels = 128", 0), Error) << "one head has no half";

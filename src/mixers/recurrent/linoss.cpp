@@ -15,9 +15,9 @@
 //   IMEX  lambda = exp(i phi),      c = dt^2 (1 - i / tan(phi)),   cos(phi) = 1 - m / 2.
 //
 // Where an eigenvalue comes twice, at m = 0 and in IMEX at m = 4, beyond which its states explode,
-// there is no such c: m is kept in [1e-6, 3.99]. A second direction runs from the end of the
-// sequence with the same oscillators and B; its states have their own columns of C. Then GELU, the
-// block's dropout and a gated linear unit (GatedOutput).
+// there is no such c: m is at least 1e-6, and at most 3.99 in IMEX. A second direction runs from
+// the end of the sequence with the same oscillators and B; its states have their own columns of C.
+// Then GELU, the block's dropout and a gated linear unit (GatedOutput).
 #include "mixers/specs/linoss.h"
 #include "layers/gated_output.h"
 #include "mixers/sequence_layer.h"
@@ -78,12 +78,12 @@ class Linoss : public SequenceLayer {
   Modes modes_of(const Tensor& a, const Tensor& step) const {
     const Tensor dt = ops::sigmoid(step), dt_square = dt.square();
     Tensor m = dt_square * a.relu();
-    m = at::where(m.gt(kLeastSquare), m, kLeastSquare);
+    m = m.masked_fill(m.le(kLeastSquare), kLeastSquare);  // NaN stays NaN
     if (is_implicit_) {
       const Tensor s = 1 / (1 + m), root = m.sqrt();
       return {s, s * root, dt_square * s, -dt_square * s / root};
     }
-    m = at::where(m.lt(kLargestSquare), m, kLargestSquare);
+    m = m.masked_fill(m.ge(kLargestSquare), kLargestSquare);
     const Tensor cosine = 1 - m / 2, sine = (m * (1 - m / 4)).sqrt();
     return {cosine, sine, dt_square, -dt_square * cosine / sine};
   }

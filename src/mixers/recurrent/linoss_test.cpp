@@ -1,4 +1,6 @@
 // The oracle of LinOSS: its oscillators, one position after another.
+#include <cmath>
+
 #include "io/toml.h"
 #include "mixers/all.h"
 #include "mixers/test_oracles.h"
@@ -103,6 +105,13 @@ TEST(Linoss, StaysFiniteWhereItsModesAreNotDistinct) {
       EXPECT_TRUE(layer->named_parameters()["a"].grad().isfinite().all().item<bool>());
     }
   }
+}
+
+TEST(Linoss, PassesNaNOn) {
+  const auto layer = linoss_of("output = 'none'");
+  const at::NoGradGuard no_grad;
+  layer->named_parameters()["a"][3].fill_(std::nan(""));
+  EXPECT_FALSE(layer->forward(at::ones({1, 5, 4}), {}).isfinite().all().item<bool>());
 }
 
 }  // namespace

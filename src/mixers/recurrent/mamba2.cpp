@@ -77,7 +77,9 @@ class Mamba2 : public SequenceLayer {
                                        .reversed_heads = config_.bidirectional ? heads_ / 2 : 0,
                                        .mask_BL = context.mask_BL,
                                        .delta = false});
-    const Tensor all = at::addcmul(y, x, ops::beside(skip_, x).unsqueeze(1));
+    // Repeated, because the sum over a whole tensor, of one head, depends on the number of threads.
+    const Tensor skip = ops::beside(skip_, x).unsqueeze(1).repeat({1, head_dim_});
+    const Tensor all = at::addcmul(y, x, skip);
     const Tensor rows = ops::silu(parts[0], all.flatten(2)).unflatten(2, {groups_, -1});
     const Tensor normed = ops::row_norm(rows, norm_.view({groups_, -1}), kHeadNormEps);
     return ops::linear(normed.flatten(2), out_);

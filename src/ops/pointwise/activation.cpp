@@ -19,7 +19,8 @@ Activation checked(int64_t f) {
   return static_cast<Activation>(f);
 }
 
-Tensor composed_activation(const Tensor& x, int64_t f) {
+Tensor composed_activation(const Tensor& x_in, int64_t f) {
+  const Tensor x = x_in.contiguous();  // as the kernel's results
   switch (checked(f)) {
     case Activation::kSigmoid:
       return x.sigmoid();

@@ -23,7 +23,7 @@ void check_row_norm(const Tensor& x, const Tensor& weight) {
 // The result, and the mean and 1 / deviation of each row, [..., 1], for the backward pass.
 Three composed_row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
   check_row_norm(x, weight);
-  const Tensor wide = x.to(wide_type(x)), means = wide.mean(-1, true);
+  const Tensor wide = x.contiguous().to(wide_type(x)), means = wide.mean(-1, true);
   const Tensor mean = centered ? means : at::zeros_like(means),
                away = centered ? wide - mean : wide;
   const Tensor rstd = (away.square().mean(-1, true) + eps).rsqrt();

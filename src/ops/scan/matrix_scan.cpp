@@ -33,6 +33,8 @@ struct MatrixScanArguments {
     v = with_even_rows(v_in.flatten(2));
     key_heads = q_in.size(2);
     heads = v_in.size(2);
+    keys = q_in.size(3);
+    values = v_in.size(3);
     log_decay = log_decay_in.contiguous();
     if (beta_in) beta = beta_in->contiguous();
     lengths = lengths_of(mask);
@@ -46,8 +48,8 @@ struct MatrixScanArguments {
             .length = q.size(1),
             .heads = heads,
             .key_heads = key_heads,
-            .keys = q.size(2) / key_heads,
-            .values = v.size(2) / heads,
+            .keys = keys,
+            .values = values,
             .decays = log_decay.size(3),
             .reversed_heads = reversed_heads,
             .q_row = row_stride(q),
@@ -63,7 +65,7 @@ struct MatrixScanArguments {
   }
 
   Tensor q, k, v, log_decay, beta, lengths;
-  int64_t key_heads, heads, reversed_heads;
+  int64_t key_heads, heads, keys, values, reversed_heads;
   bool delta;
 };
 
@@ -153,7 +155,7 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
   LRA_CHECK(q.dim() == 4 && v.dim() == 4 && log_decay.dim() == 4);
   LRA_CHECK_EQ(k.sizes(), q.sizes());
   LRA_CHECK_EQ(v.sizes().slice(0, 2), q.sizes().slice(0, 2));
-  LRA_CHECK(q.size(2) > 0 && v.size(2) % q.size(2) == 0);
+  LRA_CHECK(q.size(2) == 0 ? v.size(2) == 0 : v.size(2) % q.size(2) == 0);
   LRA_CHECK_EQ(log_decay.sizes().slice(0, 3), v.sizes().slice(0, 3));
   LRA_CHECK(log_decay.size(3) == 1 || log_decay.size(3) == q.size(3));
   for (const Tensor& t : {k, v}) LRA_CHECK(t.scalar_type() == q.scalar_type());

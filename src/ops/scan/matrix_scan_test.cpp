@@ -121,6 +121,14 @@ TEST(MatrixScan, IsItsComposedVersion) {
   }
 }
 
+TEST(MatrixScan, TakesNoHeads) {
+  const Tensor none = at::zeros({2, 3, 0, 4});
+  EXPECT_EQ(matrix_scan({none, none, none, at::zeros({2, 3, 0, 1})}).sizes(), none.sizes());
+  EXPECT_THROW(matrix_scan({at::zeros({2, 3, 2, 4}), at::zeros({2, 3, 2, 4}),
+                            at::zeros({2, 3, 3, 4}), at::zeros({2, 3, 3, 1})}),
+               CheckFailure);
+}
+
 TEST(MatrixScan, RefusesOtherShapesAndTypes) {
   const auto in = matrix_inputs(8, {true, true, 1});
   const auto refuses = [&](size_t n, const Tensor& other) {
