@@ -276,14 +276,15 @@ def oscillators(force, steps, a, implicit):
 def linoss(x, valid, w, settings):
     u = x * valid[:, :, None]
     y = w["skip"] * u
-    a, steps = np.maximum(w["a"], 0), sigmoid(w["step"])
+    steps, implicit = sigmoid(w["step"]), settings["discretization"] == "im"
+    a = np.clip(w["a"], 1e-6 / steps**2, math.inf if implicit else 3.99 / steps**2)
     b, c = w["b"][0] + 1j * w["b"][1], w["c"][:, :, 0] + 1j * w["c"][:, :, 1]
     for direction in range(c.shape[1]):
         for example, rows, out in zip(valid, u, y):
             places = np.flatnonzero(example)
             places = places[::-1] if direction else places
             if len(places):
-                states = oscillators(rows[places] @ b.T, steps, a, settings["discretization"] == "im")
+                states = oscillators(rows[places] @ b.T, steps, a, implicit)
                 out[places] += (states @ c[:, direction].T).real
     return gated(y, w, settings["output"])
 
