@@ -32,7 +32,7 @@ struct Steps {
 Steps decaying_steps(const at::Tensor& x_BLH, const at::Tensor& bias_H,
                      const at::Tensor& rate_log_H);
 
-inline constexpr double kHeadNormEps = 1e-5;  // of norms over heads (ops/row_norm.h)
+inline constexpr double kHeadNormEps = 1e-5;  // of norms over heads (ops/pointwise/row_norm.h)
 
 // Logarithms of numbers uniform in (least, most], float32 [count].
 at::Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double least,

@@ -43,25 +43,8 @@ Tensor composed_activation(const Tensor& x_in, int64_t f) {
 }
 
 Tensor composed_activation_backward(const Tensor& grad, const Tensor& x, int64_t f) {
-  const Tensor open = x.sigmoid(), slope = open * (1 - open);
-  switch (checked(f)) {
-    case Activation::kSigmoid:
-      return grad * slope;
-    case Activation::kClosed:
-      return -grad * slope;
-    case Activation::kSoftplus:
-      return grad * open;
-    case Activation::kExp:
-      return grad * x.exp();
-    case Activation::kFreshShare: {
-      const Tensor of_least = grad * 0, share = composed_activation(x, f);
-      const Tensor is_least = (-(2 * x).expm1()).le(kernels::kLeastFreshShare);
-      return at::where(is_least, of_least, -grad * (2 * x).exp() / share);
-    }
-    case Activation::kPositive:
-      break;
-  }
-  return at::where(x.ge(0), grad, grad * slope);
+  const auto y = [f](const auto& in) { return composed_activation(in[0], f); };
+  return composed_backward_pass(y, {x}, grad)[0];
 }
 
 Tensor activation_on_cpu(const Tensor& x_in, int64_t f) {
