@@ -37,18 +37,18 @@ bench() { "$LRA_PROGRAM" bench --device "$device" "${windows[@]}" --out bench --
 # The kernels and operators that changed since a GPU ran them, against the CPU's.
 part_operators() {
   [[ $device != cpu ]] || return 0
-  LRA_KERNELS=ref "$(dirname "$LRA_PROGRAM")/tests/simulated_cuda/test_gpu" --gtest_brief=1 --gtest_filter='GpuOperators.*'
+  LRA_KERNELS=ref "$(dirname "$LRA_PROGRAM")/tests/simulated_cuda/test_gpu" --gtest_brief=1 --gtest_filter='GpuOperators.*:GpuScans.*'
 }
 part_conformance() {
   [[ $device != cpu ]] || return 0
-  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local s4d" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
+  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local s4d mamba2 gated_deltanet gla min_gru" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
 }
 # The models with most to gain by the ledger, and those whose kernels changed.
 part_changed() { bench --models mega,mamba,synthesizer,sparse_transformer,local "${release[@]}"; }
 part_others() {
   bench --models transformer,linear_transformer,performer,longformer,bigbird,linformer,reformer,sinkhorn,s4d,s5,lru,long_conv,chordmixer "${release[@]}"
 }
-part_small() { bench --preset small --models s4d,linear_transformer,transformer "${short[@]}"; }
+part_small() { bench --preset small --models s4d,linear_transformer,transformer,mamba2,gated_deltanet,gla,min_gru "${short[@]}"; }
 part_peers() {
   [[ -n ${LRA_PEERS_PYTHON-} ]] || return 0
   "$root/bench/peers/run" --device "$device" --dtype bf16 --lengths 4096 --windows 5 --window-seconds 0.3 \

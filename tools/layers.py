@@ -38,14 +38,14 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8050,
+    "base io records": 8060,
     "data checks tasks": 15755,
-    "kernels ops": 26420,
-    "layers mixers models": 7190,
+    "kernels ops": 26110,
+    "layers mixers models": 7210,
     "training": 7520,
     "analysis python": 2810,
     "report": 8840,
-    "cli compute": 9390,
+    "cli compute": 9425,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.
@@ -74,7 +74,7 @@ def sources_of(root):
 
 def is_test(path):
     """True for files that only tests are made of."""
-    return path.stem.endswith("_test") or path.stem.startswith("test_")
+    return "test" in path.stem.split("_")
 
 
 def task_of(name):

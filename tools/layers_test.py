@@ -114,6 +114,11 @@ class Layers(unittest.TestCase):
     def test_an_empty_tree_is_not_a_pass(self):
         self.assertEqual(1, len(self.breaches({})))
 
+    def test_knows_the_files_of_tests(self):
+        for name, is_test in (("scan_test.cpp", True), ("test_tensors.h", True), ("scan_test_case.h", True),
+                              ("latest.h", False), ("contest.cpp", False)):
+            self.assertEqual(is_test, layers.is_test(pathlib.PurePath(name)), name)
+
 
 if __name__ == "__main__":
     unittest.main()

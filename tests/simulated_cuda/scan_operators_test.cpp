@@ -5,6 +5,8 @@
 
 #include "ops/libtorch.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/gated_scan.h"
+#include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
 #include "ops/test_tensors.h"
@@ -86,6 +88,31 @@ Problem state_problem(int64_t length, int64_t states, bool bidirectional, const 
           mask};
 }
 
+// Three heads, which share one key; the last runs from the end. Padding holds NaN.
+Problem matrix_problem(int64_t length, int64_t keys, int64_t values, bool decays_of_rows,
+                       bool delta, const Tensor& mask) {
+  const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
+    return matrix_scan(
+        {in[0], in[1], in[2], -in[3].square(), delta ? in[4].square() : Tensor(), 1, valid, delta});
+  };
+  Tensor v = random_tensor({3, length, 3, values}, 3);
+  if (mask.defined()) v.masked_fill_(mask.eq(0).unsqueeze(2).unsqueeze(3), std::nan(""));
+  std::vector<Tensor> in = {random_tensor({3, length, 1, keys}, 1),
+                            random_tensor({3, length, 1, keys}, 2) / std::sqrt(double(keys)), v,
+                            random_tensor({3, length, 3, decays_of_rows ? keys : 1}, 4)};
+  if (delta) in.push_back(random_tensor({3, length, 3}, 5));
+  return {scan, in, 3, mask};
+}
+
+Problem gated_problem(int64_t length, int64_t channels, const Tensor& mask) {
+  const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
+    return gated_scan(in[1].sigmoid(), in[0], channels / 2, valid);
+  };
+  Tensor v = random_tensor({3, length, channels}, 1);
+  if (mask.defined()) v.masked_fill_(mask.eq(0).unsqueeze(2), std::nan(""));
+  return {scan, {v, random_tensor({3, length, channels}, 2)}, 1, mask};
+}
+
 struct DiagonalShape {
   int64_t channels, modes, directions;
   bool skip, real;
@@ -144,6 +171,28 @@ TEST(GpuScans, StateScanIsThatOfTheCpu) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
       expect_results_of_the_cpu(state_problem(length, 7, true, mask));
       expect_results_of_the_cpu(state_problem(length, 70, false, mask));
+    }
+  }
+}
+
+TEST(GpuScans, MatrixScanIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      for (const bool delta : {false, true}) {
+        expect_results_of_the_cpu(matrix_problem(length, 12, 33, false, delta, mask));
+        expect_results_of_the_cpu(matrix_problem(length, 20, 9, true, delta, mask));
+      }
+    }
+  }
+}
+
+TEST(GpuScans, GatedScanIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {1, 9, 16, is_simulated() ? 40 : 3000}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      expect_results_of_the_cpu(gated_problem(length, 7, mask));
+      expect_results_of_the_cpu(gated_problem(length, 70, mask));
     }
   }
 }

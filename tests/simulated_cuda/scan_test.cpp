@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/cuda/kernels.h"
+#include "kernels/scan/matrix_scan_test_case.h"
 #include "kernels/scan/selective_scan_test_case.h"
 #include "kernels/scan/state_scan_test_case.h"
 
@@ -27,6 +28,14 @@ void run_on_device(StateCase<T>& c) {
   cuda::state_scan_forward(c.problem(), c.x.data(), nullptr);
   auto scratch = scratch_of(cuda::state_scan_scratch(c.problem()));
   cuda::state_scan_backward(c.backward(), scratch.data(), nullptr);
+}
+
+template <typename T>
+void run_on_device(MatrixCase<T>& c) {
+  c.clear();
+  cuda::matrix_scan_forward(c.problem(), c.o.data(), nullptr);
+  auto scratch = scratch_of(cuda::matrix_scan_scratch(c.problem()));
+  cuda::matrix_scan_backward(c.backward(), scratch.data(), nullptr);
 }
 
 // Padding is NaN, which neither the kernels nor the references read.
@@ -99,7 +108,46 @@ TEST(SimulatedCudaScan, StateScanKeepsItsErrorOverALongMemory) {
   run_and_compare(StateCase<float>({1, 16384, 3}, false, 5e-5), 4e-6, 2e-5);
 }
 
+// Sizes around tiles of 16 positions, 4 and 8 numbers of a lane, and rows of a block, which are 128
+// divided by the lanes of a row.
+TEST(SimulatedCudaScan, MatrixScanAgreesWithDouble) {
+  for (const MatrixShape& one : {MatrixShape{1, 1, 1, 1, 1},
+                                 {2, 15, 3, 8, 5, false, false, 1},
+                                 {2, 16, 2, 17, 9},
+                                 {1, 33, 2, 3, 70, false, false, 2},
+                                 {1, 18, 1, 260, 2},
+                                 {2, 20, 4, 6, 7, false, false, 2, false, 2}}) {
+    for (const MatrixShape& shape : all_kinds(one)) {
+      for (const bool padded : {false, true}) {
+        SCOPED_TRACE(text_of(shape, padded));
+        run_and_compare(MatrixCase<float>(shape, padded), 4e-6, 1e-5);
+        run_and_compare(MatrixCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
+      }
+    }
+  }
+}
+
+TEST(SimulatedCudaScan, MatrixScanKeepsItsErrorOverALongMemory) {
+  for (const MatrixShape& shape : all_kinds({1, 4096, 1, 8, 8})) {
+    run_and_compare(MatrixCase<float>(shape, false, 1e-4), 1e-5, 4e-5);
+  }
+}
+
+TEST(SimulatedCudaScan, MatrixScanTakesDecaysOfAnySize) {
+  for (const MatrixShape& shape : all_kinds({1, 40, 1, 4, 4})) {
+    MatrixCase<float> one(shape, false, 30);
+    for (size_t i = 0; i < one.log_decay.size(); i += 7) one.log_decay[i] = 0;
+    for (size_t i = 3; i < one.log_decay.size(); i += 11) one.log_decay[i] = -1000;
+    run_and_compare(one, 4e-6, 1e-5);
+    one.log_decay[5] = -std::numeric_limits<float>::infinity();
+    run_on_device(one);
+    for (const float x : one.grad_log_decay) EXPECT_TRUE(std::isfinite(x));
+  }
+}
+
 TEST(SimulatedCudaScan, TakesEmptyProblems) {
+  run_and_compare(MatrixCase<float>({0, 5, 2, 3, 2}, false), 0, 0);
+  run_and_compare(MatrixCase<float>({2, 0, 2, 3, 2}, false), 0, 0);
   run_and_compare(SelectiveCase<float>({0, 5, 3, 2}, false), 0, 0);
   run_and_compare(SelectiveCase<float>({2, 0, 3, 2}, false), 0, 0);
   run_and_compare(StateCase<float>({0, 5, 3}, false), 0, 0);

@@ -19,6 +19,8 @@
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/scan/diagonal_scan.h"
+#include "kernels/scan/gated_scan.h"
+#include "kernels/scan/matrix_scan.h"
 #include "kernels/scan/selective_scan.h"
 #include "kernels/scan/state_scan.h"
 #include "kernels/sorting/hash_buckets.h"
@@ -145,6 +147,24 @@ template <typename T>
 int64_t state_scan_scratch(const StateScan<T>& p);
 template <typename T>
 void state_scan_backward(const StateScanBackward<T>& p, float* scratch, Stream stream);
+
+// kernels/scan/matrix_scan.h, for K and V up to 1,024. The scratch holds
+// matrix_scan_scratch(problem) floats, overwritten. Error against fp64
+// (tests/simulated_cuda/scan_test.cpp): 4e-6 of the largest |o|, 1e-5 of the largest number of each
+// gradient; the gradients of decays are sums over time, whose rounding errors, of the size of the
+// products summed, stay where a decay is near 0.
+template <typename T>
+void matrix_scan_forward(const MatrixScan<T>& p, T* o, Stream stream);
+template <typename T>
+int64_t matrix_scan_scratch(const MatrixScan<T>& p);
+template <typename T>
+void matrix_scan_backward(const MatrixScanBackward<T>& p, float* scratch, Stream stream);
+
+// kernels/scan/gated_scan.h.
+template <typename T>
+void gated_scan_forward(const GatedScan<T>& p, T* h, Stream stream);
+template <typename T>
+void gated_scan_backward(const GatedScanBackward<T>& p, Stream stream);
 
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.

@@ -63,11 +63,12 @@ void matrix_scan_forward(const MatrixScan<T>& p, T* o);
 template <typename T>
 void matrix_scan_backward(const MatrixScanBackward<T>& p);
 
-// Places in arrays of the rows of a head of an example, in the order of time.
+// Places in arrays of the rows of a head of an example, in the order of time. (What is constexpr
+// here, kernels for a device may call too.)
 class MatrixScanRows {
  public:
   template <typename T>
-  MatrixScanRows(const MatrixScan<T>& p, int64_t task)
+  constexpr MatrixScanRows(const MatrixScan<T>& p, int64_t task)
       : length(p.lengths ? p.lengths[task / p.heads] : p.length),
         heads_(p.heads),
         first_(task / p.heads * p.length),
@@ -77,25 +78,27 @@ class MatrixScanRows {
 
   // The first number of row `time` of an array [batch, length, heads, width]; times from `length`
   // on are padding.
-  int64_t at(int64_t time, int64_t width) const { return (row(time) * heads_ + head_) * width; }
+  constexpr int64_t at(int64_t time, int64_t width) const {
+    return (row(time) * heads_ + head_) * width;
+  }
   // The same in rows of these distances, of keys or values.
   template <typename T>
-  int64_t at_q(const MatrixScan<T>& p, int64_t time) const {
+  constexpr int64_t at_q(const MatrixScan<T>& p, int64_t time) const {
     return row(time) * p.q_row + key_head_ * p.keys;
   }
   template <typename T>
-  int64_t at_k(const MatrixScan<T>& p, int64_t time) const {
+  constexpr int64_t at_k(const MatrixScan<T>& p, int64_t time) const {
     return row(time) * p.k_row + key_head_ * p.keys;
   }
   template <typename T>
-  int64_t at_v(const MatrixScan<T>& p, int64_t time) const {
+  constexpr int64_t at_v(const MatrixScan<T>& p, int64_t time) const {
     return row(time) * p.v_row + head_ * p.values;
   }
 
   const int64_t length;
 
  private:
-  int64_t row(int64_t time) const {
+  constexpr int64_t row(int64_t time) const {
     return first_ + (reversed_ && time < length ? length - 1 - time : time);
   }
   const int64_t heads_, first_, head_, key_head_;

@@ -22,19 +22,6 @@ void expect_equal(const MatrixCase<float>& got, const MatrixCase<float>& want) {
   EXPECT_EQ(got.grad_beta, want.grad_beta);
 }
 
-// The six recurrences of a shape.
-std::vector<MatrixShape> all_kinds(MatrixShape shape) {
-  std::vector<MatrixShape> kinds;
-  for (shape.decays_of_rows = false;; shape.decays_of_rows = true) {
-    for (const int kind : {0, 1, 2}) {
-      shape.delta = kind == 1;
-      shape.scaled = kind == 2;
-      kinds.push_back(shape);
-    }
-    if (shape.decays_of_rows) return kinds;
-  }
-}
-
 using MatrixScanTest = ImplementationTest;
 
 // Sizes around chunks of 16 positions and vectors of 16.
@@ -48,11 +35,7 @@ TEST_P(MatrixScanTest, AgreesWithDouble) {
                                  {2, 100, 2, 40, 24}}) {
     for (const MatrixShape& shape : all_kinds(one)) {
       for (const bool padded : {false, true}) {
-        SCOPED_TRACE(testing::Message()
-                     << "L " << shape.length << " K " << shape.keys << " V " << shape.values
-                     << (shape.decays_of_rows ? " decays of rows" : "")
-                     << (shape.delta ? " delta" : "") << (shape.scaled ? " scaled" : "")
-                     << (padded ? " padded" : ""));
+        SCOPED_TRACE(text_of(shape, padded));
         run_and_compare(MatrixCase<float>(shape, padded), 4e-6, 1e-5);
         run_and_compare(MatrixCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
       }

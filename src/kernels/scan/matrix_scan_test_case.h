@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "base/rng.h"
@@ -24,6 +25,26 @@ struct MatrixShape {
   bool has_beta() const { return delta || scaled; }
   int64_t key_heads() const { return heads / heads_of_a_key; }
 };
+
+// The six recurrences of a shape.
+inline std::vector<MatrixShape> all_kinds(MatrixShape shape) {
+  std::vector<MatrixShape> kinds;
+  for (shape.decays_of_rows = false;; shape.decays_of_rows = true) {
+    for (const int kind : {0, 1, 2}) {
+      shape.delta = kind == 1;
+      shape.scaled = kind == 2;
+      kinds.push_back(shape);
+    }
+    if (shape.decays_of_rows) return kinds;
+  }
+}
+
+inline std::string text_of(const MatrixShape& shape, bool padded) {
+  return "L " + std::to_string(shape.length) + " K " + std::to_string(shape.keys) + " V " +
+         std::to_string(shape.values) + (shape.decays_of_rows ? " decays of rows" : "") +
+         (shape.delta ? " delta" : "") + (shape.scaled ? " scaled" : "") +
+         (padded ? " padded" : "");
+}
 
 // One problem with its gradients, in arrays of type T.
 template <typename T>
@@ -83,18 +104,23 @@ struct MatrixCase {
             .delta = shape.delta,
             .lengths = lengths.empty() ? nullptr : lengths.data()};
   }
-  // Fills results with numbers that they are not, and computes them.
-  void run() {
+  MatrixScanBackward<T> backward() {
+    return {problem(),     grad.data(),           grad_q.data(),   grad_k.data(),
+            grad_v.data(), grad_log_decay.data(), grad_beta.data()};
+  }
+  // Fills results with numbers that they are not.
+  void clear() {
     o.assign(v.size(), T(7));
     grad_v = o;
     grad_q.assign(q.size() * static_cast<size_t>(shape.heads_of_a_key), T(7));
     grad_k = grad_q;
     grad_log_decay.assign(log_decay.size(), W(7));
     grad_beta.assign(beta.size(), W(7));
+  }
+  void run() {
+    clear();
     matrix_scan_forward(problem(), o.data());
-    matrix_scan_backward(MatrixScanBackward<T>{problem(), grad.data(), grad_q.data(), grad_k.data(),
-                                               grad_v.data(), grad_log_decay.data(),
-                                               grad_beta.data()});
+    matrix_scan_backward(backward());
   }
   // Padding becomes NaN.
   void spoil_padding() {

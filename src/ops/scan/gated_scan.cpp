@@ -1,8 +1,8 @@
 #include "ops/scan/gated_scan.h"
 
-#include "kernels/scan/gated_scan.h"
 #include "ops/composed.h"
 #include "ops/precision.h"
+#include "ops/scan/gated_scan_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -12,61 +12,28 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
 
-using GatedScanForward = Tensor(const Tensor&, const Tensor&, int64_t, const MaybeTensor&);
-using GatedScanBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
-                                                     int64_t, const MaybeTensor&);
+using ScanChannels = Tensor(const Tensor&, const Tensor&, int64_t, const MaybeTensor&);
+using ScanChannelsBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
+                                                        int64_t, const MaybeTensor&);
 
-void check_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+Tensor gated_scan_cpu(const Tensor& a, const Tensor& v, int64_t reversed_channels,
                       const MaybeTensor& mask) {
-  LRA_CHECK(v.dim() == 3);
-  LRA_CHECK_EQ(a.sizes(), v.sizes());
-  LRA_CHECK(a.scalar_type() == wide_type(v));
-  LRA_CHECK(reversed_channels >= 0 && reversed_channels <= v.size(2));
-  check_mask(mask, v.size(0), v.size(1));
-}
-
-// All of a problem but v, for contiguous a; `lengths` must outlive it.
-template <typename T>
-kernels::GatedScan<T> gated_problem(const Tensor& a, int64_t reversed_channels,
-                                    const Tensor& lengths) {
-  return {.batch = a.size(0),
-          .length = a.size(1),
-          .channels = a.size(2),
-          .reversed_channels = reversed_channels,
-          .a = a.const_data_ptr<kernels::Wide<T>>(),
-          .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
-}
-
-Tensor gated_scan_cpu(const Tensor& a_in, const Tensor& v_in, int64_t reversed_channels,
-                      const MaybeTensor& mask) {
-  check_gated_scan(a_in, v_in, reversed_channels, mask);
-  const Tensor a = a_in.contiguous(), v = v_in.contiguous(), lengths = lengths_of(mask);
-  const Tensor h = at::empty_like(v);
+  const GatedScanForward scan(a, v, reversed_channels, mask);
   with_float_type(v, "lra::gated_scan", [&](auto zero) {
     using T = decltype(zero);
-    auto problem = gated_problem<T>(a, reversed_channels, lengths);
-    problem.v = const_data<T>(v);
-    kernels::gated_scan_forward<T>(problem, mutable_data<T>(h));
+    kernels::gated_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.h));
   });
-  return h;
+  return scan.h;
 }
 
-std::tuple<Tensor, Tensor> gated_scan_backward_cpu(const Tensor& grad_in, const Tensor& a_in,
-                                                   const Tensor& h_in, int64_t reversed_channels,
+std::tuple<Tensor, Tensor> gated_scan_backward_cpu(const Tensor& grad, const Tensor& a,
+                                                   const Tensor& h, int64_t reversed_channels,
                                                    const MaybeTensor& mask) {
-  check_gated_scan(a_in, h_in, reversed_channels, mask);
-  LRA_CHECK_EQ(grad_in.sizes(), h_in.sizes());
-  const Tensor grad = grad_in.contiguous(), a = a_in.contiguous(), h = h_in.contiguous();
-  const Tensor lengths = lengths_of(mask), of_a = at::empty_like(a), of_v = at::empty_like(h);
+  const GatedScanGradients scan(grad, a, h, reversed_channels, mask);
   with_float_type(h, "lra::gated_scan", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::gated_scan_backward<T>({.problem = gated_problem<T>(a, reversed_channels, lengths),
-                                     .h = const_data<T>(h),
-                                     .grad = const_data<T>(grad),
-                                     .grad_a = of_a.mutable_data_ptr<kernels::Wide<T>>(),
-                                     .grad_v = mutable_data<T>(of_v)});
+    kernels::gated_scan_backward<decltype(zero)>(scan.problem<decltype(zero)>());
   });
-  return {of_a, of_v};
+  return {scan.of_a, scan.of_v};
 }
 
 // t [B, L, D] with the last channels turned around along L.
@@ -84,7 +51,7 @@ std::vector<Tensor> rows_in_time(const Tensor& t, const Tensor& like, int64_t re
 
 Tensor call_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
                        const MaybeTensor& mask) {
-  static const auto op = find_op<GatedScanForward>("lra::gated_scan");
+  static const auto op = find_op<ScanChannels>("lra::gated_scan");
   return op.call(a, v, reversed_channels, mask);
 }
 
@@ -107,13 +74,22 @@ struct GatedScanFunction : torch::autograd::Function<GatedScanFunction> {
       };
       return composed_gradients("lra::gated_scan", h, {s[0], s[3]}, grads, 4);
     }
-    static const auto op = find_op<GatedScanBackward>("lra::gated_scan_backward");
+    static const auto op = find_op<ScanChannelsBackward>("lra::gated_scan_backward");
     auto [of_a, of_v] = op.call(grads[0], s[0], s[1], reversed_channels, mask);
     return {of_a, of_v, Tensor(), Tensor()};
   }
 };
 
 }  // namespace
+
+void check_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                      const MaybeTensor& mask) {
+  LRA_CHECK(v.dim() == 3);
+  LRA_CHECK_EQ(a.sizes(), v.sizes());
+  LRA_CHECK(a.scalar_type() == wide_type(v));
+  LRA_CHECK(reversed_channels >= 0 && reversed_channels <= v.size(2));
+  check_mask(mask, v.size(0), v.size(1));
+}
 
 // Padding becomes a = v = 0, which leaves the state 0.
 Tensor composed_gated_scan(const Tensor& a_in, const Tensor& v_in, int64_t reversed_channels,

@@ -11,9 +11,9 @@ namespace lra::ops {
 // first, may be undefined; where it is 0, nothing is read, and h and gradients are 0.
 //
 // Differentiable in a and v; a, h and the mask are kept for the backward pass. The same bits at any
-// number of threads. On devices other than the CPU it is the composed version. CheckFailure for
-// other shapes or dtypes, and for a mask that is not contiguous; lra::Error for one with ones after
-// zeros (on the CPU).
+// number of threads. On devices without a kernel for it, it is the composed version. CheckFailure
+// for other shapes or dtypes, and for a mask that is not contiguous; lra::Error for one with ones
+// after zeros (on the CPU).
 at::Tensor gated_scan(const at::Tensor& a_BLD, const at::Tensor& v_BLD,
                       int64_t reversed_channels = 0, const at::Tensor& mask_BL = {});
 
@@ -24,5 +24,9 @@ at::Tensor composed_gated_scan(const at::Tensor& a, const at::Tensor& v, int64_t
 std::tuple<at::Tensor, at::Tensor> composed_gated_scan_backward(
     const at::Tensor& grad, const at::Tensor& a, const at::Tensor& h, int64_t reversed_channels,
     const std::optional<at::Tensor>& mask);
+
+// CheckFailure unless these are arguments of torch.ops.lra.gated_scan, on any device.
+void check_gated_scan(const at::Tensor& a, const at::Tensor& v, int64_t reversed_channels,
+                      const std::optional<at::Tensor>& mask);
 
 }  // namespace lra::ops

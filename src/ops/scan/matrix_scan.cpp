@@ -1,9 +1,8 @@
 #include "ops/scan/matrix_scan.h"
 
-#include "kernels/scan/matrix_scan.h"
 #include "ops/composed.h"
-#include "ops/even_rows.h"
 #include "ops/precision.h"
+#include "ops/scan/matrix_scan_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -12,62 +11,13 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
-using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+using Five = MatrixScanGradients;
 
 using MatrixScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                  const MaybeTensor&, int64_t, const MaybeTensor&, bool);
 using MatrixScanBackward = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                 const Tensor&, const MaybeTensor&, int64_t, const MaybeTensor&,
                                 bool);
-
-// The checked arguments of torch.ops.lra.matrix_scan, q, k and v as [B, L, heads width] with even
-// rows, the others contiguous, and the lengths in the mask.
-struct MatrixScanArguments {
-  MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                      const Tensor& log_decay_in, const MaybeTensor& beta_in,
-                      int64_t reversed_heads, const MaybeTensor& mask, bool delta)
-      : reversed_heads(reversed_heads), delta(delta && beta_in) {
-    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
-    q = with_even_rows(q_in.flatten(2));
-    k = with_even_rows(k_in.flatten(2));
-    v = with_even_rows(v_in.flatten(2));
-    key_heads = q_in.size(2);
-    heads = v_in.size(2);
-    keys = q_in.size(3);
-    values = v_in.size(3);
-    log_decay = log_decay_in.contiguous();
-    if (beta_in) beta = beta_in->contiguous();
-    lengths = lengths_of(mask);
-  }
-
-  // Points into this.
-  template <typename T>
-  kernels::MatrixScan<T> problem() const {
-    using W = kernels::Wide<T>;
-    return {.batch = q.size(0),
-            .length = q.size(1),
-            .heads = heads,
-            .key_heads = key_heads,
-            .keys = keys,
-            .values = values,
-            .decays = log_decay.size(3),
-            .reversed_heads = reversed_heads,
-            .q_row = row_stride(q),
-            .k_row = row_stride(k),
-            .v_row = row_stride(v),
-            .q = const_data<T>(q),
-            .k = const_data<T>(k),
-            .v = const_data<T>(v),
-            .log_decay = log_decay.const_data_ptr<W>(),
-            .beta = beta.defined() ? beta.const_data_ptr<W>() : nullptr,
-            .delta = delta,
-            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
-  }
-
-  Tensor q, k, v, log_decay, beta, lengths;
-  int64_t key_heads, heads, keys, values, reversed_heads;
-  bool delta;
-};
 
 Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
                                const Tensor& log_decay, const MaybeTensor& beta,
@@ -81,32 +31,15 @@ Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v
   return o;
 }
 
-// The gradient of beta is empty without one.
-Five matrix_scan_backward_cpu(const Tensor& grad_in, const Tensor& q, const Tensor& k,
-                              const Tensor& v, const Tensor& log_decay, const MaybeTensor& beta,
+Five matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                              const Tensor& log_decay, const MaybeTensor& beta,
                               int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
   const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
-  LRA_CHECK_EQ(grad_in.sizes(), v.sizes());
-  const Tensor grad = grad_in.contiguous(), of_v = at::empty(v.sizes(), v.options()),
-               of_q = at::empty({q.size(0), q.size(1), v.size(2), q.size(3)}, q.options()),
-               of_k = at::empty_like(of_q), of_log_decay = at::empty_like(in.log_decay),
-               of_beta = beta ? at::empty_like(in.beta) : at::empty({0}, in.log_decay.options());
+  const MatrixScanResults results(in, grad);
   with_float_type(q, "lra::matrix_scan", [&](auto zero) {
-    using T = decltype(zero);
-    using W = kernels::Wide<T>;
-    kernels::matrix_scan_backward<T>({.problem = in.problem<T>(),
-                                      .grad = const_data<T>(grad),
-                                      .grad_q = mutable_data<T>(of_q),
-                                      .grad_k = mutable_data<T>(of_k),
-                                      .grad_v = mutable_data<T>(of_v),
-                                      .grad_log_decay = of_log_decay.mutable_data_ptr<W>(),
-                                      .grad_beta = of_beta.mutable_data_ptr<W>()});
+    kernels::matrix_scan_backward<decltype(zero)>(results.problem<decltype(zero)>());
   });
-  // Heads with the same key add up.
-  const auto of_keys = [&](const Tensor& t) {
-    return in.key_heads == in.heads ? t : t.unflatten(2, {in.key_heads, -1}).sum(3);
-  };
-  return {of_keys(of_q), of_keys(of_k), of_v, of_log_decay, of_beta};
+  return results.gradients();
 }
 
 template <typename... Arguments>

@@ -24,7 +24,7 @@ struct MatrixScanInput {
 // Where the mask is 0, nothing is read, and o and gradients are 0.
 //
 // Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
-// bits at any number of threads. On devices other than the CPU it is the composed version.
+// bits at any number of threads. On devices without a kernel for it, it is the composed version.
 // CheckFailure for other shapes or dtypes, and for a mask that is not contiguous; lra::Error for
 // one with ones after zeros (on the CPU).
 at::Tensor matrix_scan(const MatrixScanInput& in);

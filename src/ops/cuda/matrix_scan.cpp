@@ -1,0 +1,61 @@
+// The matrix scan on a device.
+#include "ops/cuda/device.h"
+#include "ops/scan/matrix_scan_problem.h"
+
+namespace lra::ops::device {
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+namespace cuda = kernels::cuda;
+
+// The widest keys and values that kernels take.
+constexpr int64_t kMostWidth = 1024;
+bool is_wide(const Tensor& q, const Tensor& v) {
+  return std::max(q.size(3), v.size(3)) > kMostWidth;
+}
+
+Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+               const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask,
+               bool delta) {
+  const OnDeviceOf device(q, {k, v, log_decay, beta, mask});
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+  if (is_wide(q, v)) {
+    return composed_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+  }
+  const Tensor o = at::empty(v.sizes(), v.options());
+  with_device_type(q, "lra::matrix_scan", [&](auto zero) {
+    using T = decltype(zero);
+    cuda::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o), device.stream());
+  });
+  return o;
+}
+
+MatrixScanGradients backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                             const Tensor& log_decay, const MaybeTensor& beta,
+                             int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+  const OnDeviceOf device(q, {grad, k, v, log_decay, beta, mask});
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+  if (is_wide(q, v)) {
+    return composed_matrix_scan_backward(grad, q, k, v, log_decay, beta, reversed_heads, mask,
+                                         delta);
+  }
+  const MatrixScanResults results(in, grad);
+  with_device_type(q, "lra::matrix_scan", [&](auto zero) {
+    using T = decltype(zero);
+    const auto problem = results.problem<T>();
+    const Tensor scratch =
+        at::empty({cuda::matrix_scan_scratch(problem.problem)}, in.log_decay.options());
+    cuda::matrix_scan_backward<T>(problem, scratch.mutable_data_ptr<float>(), device.stream());
+  });
+  return results.gradients();
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
+  m.impl("matrix_scan", forward);
+  m.impl("matrix_scan_backward", backward);
+}
+
+}  // namespace lra::ops::device

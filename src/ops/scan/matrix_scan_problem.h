@@ -1,0 +1,112 @@
+// Tensors as a problem of kernels/scan/matrix_scan.h, on any device.
+#pragma once
+
+#include <array>
+
+#include "kernels/scan/matrix_scan.h"
+#include "ops/dispatch.h"
+#include "ops/even_rows.h"
+#include "ops/scan/matrix_scan.h"
+
+namespace lra::ops {
+
+// The checked arguments of torch.ops.lra.matrix_scan, q, k and v as [B, L, heads width] with even
+// rows, the others contiguous, and the lengths in the mask.
+struct MatrixScanArguments {
+  using Tensor = at::Tensor;
+  using MaybeTensor = std::optional<Tensor>;
+
+  MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                      const Tensor& log_decay_in, const MaybeTensor& beta_in,
+                      int64_t reversed_heads, const MaybeTensor& mask, bool delta)
+      : reversed_heads(reversed_heads), delta(delta && beta_in) {
+    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
+    q = with_even_rows(q_in.flatten(2));
+    k = with_even_rows(k_in.flatten(2));
+    v = with_even_rows(v_in.flatten(2));
+    key_heads = q_in.size(2);
+    heads = v_in.size(2);
+    keys = q_in.size(3);
+    values = v_in.size(3);
+    log_decay = log_decay_in.contiguous();
+    if (beta_in) beta = beta_in->contiguous();
+    lengths = lengths_of(mask);
+  }
+
+  // Points into this.
+  template <typename T>
+  kernels::MatrixScan<T> problem() const {
+    using W = kernels::Wide<T>;
+    return {.batch = q.size(0),
+            .length = q.size(1),
+            .heads = heads,
+            .key_heads = key_heads,
+            .keys = keys,
+            .values = values,
+            .decays = log_decay.size(3),
+            .reversed_heads = reversed_heads,
+            .q_row = row_stride(q),
+            .k_row = row_stride(k),
+            .v_row = row_stride(v),
+            .q = const_data<T>(q),
+            .k = const_data<T>(k),
+            .v = const_data<T>(v),
+            .log_decay = log_decay.const_data_ptr<W>(),
+            .beta = beta.defined() ? beta.const_data_ptr<W>() : nullptr,
+            .delta = delta,
+            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
+  }
+
+  Tensor q, k, v, log_decay, beta, lengths;
+  int64_t key_heads, heads, keys, values, reversed_heads;
+  bool delta;
+};
+
+// The gradients of q, k, v, log_decay and beta, that of beta empty without one.
+using MatrixScanGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+// The backward pass for the gradient of o, with memory for its results. Needs the arguments while
+// it lives.
+class MatrixScanResults {
+ public:
+  using Tensor = at::Tensor;
+
+  MatrixScanResults(const MatrixScanArguments& in, const Tensor& grad)
+      : in_(in),
+        grad_(grad.contiguous()),
+        of_q_(at::empty({in.q.size(0), in.q.size(1), in.heads, in.keys}, in.q.options())),
+        of_k_(at::empty_like(of_q_)),
+        of_v_(at::empty(grad_.sizes(), in.v.options())),
+        of_log_decay_(at::empty_like(in.log_decay)),
+        of_beta_(in.beta.defined() ? at::empty_like(in.beta)
+                                   : at::empty({0}, in.log_decay.options())) {
+    const std::array<int64_t, 4> of_o = {in.v.size(0), in.v.size(1), in.heads, in.values};
+    LRA_CHECK_EQ(grad.sizes(), at::IntArrayRef(of_o));
+  }
+
+  template <typename T>
+  kernels::MatrixScanBackward<T> problem() const {
+    using W = kernels::Wide<T>;
+    return {.problem = in_.problem<T>(),
+            .grad = const_data<T>(grad_),
+            .grad_q = mutable_data<T>(of_q_),
+            .grad_k = mutable_data<T>(of_k_),
+            .grad_v = mutable_data<T>(of_v_),
+            .grad_log_decay = of_log_decay_.mutable_data_ptr<W>(),
+            .grad_beta = of_beta_.mutable_data_ptr<W>()};
+  }
+
+  MatrixScanGradients gradients() const {
+    // Heads with the same key add up.
+    const auto of_keys = [&](const Tensor& t) {
+      return in_.key_heads == in_.heads ? t : t.unflatten(2, {in_.key_heads, -1}).sum(3);
+    };
+    return {of_keys(of_q_), of_keys(of_k_), of_v_, of_log_decay_, of_beta_};
+  }
+
+ private:
+  const MatrixScanArguments& in_;
+  const Tensor grad_, of_q_, of_k_, of_v_, of_log_decay_, of_beta_;
+};
+
+}  // namespace lra::ops
