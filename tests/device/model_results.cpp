@@ -90,7 +90,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
       {"mamba2",
        {"states = 3\nhead_channels = 4\nbidirectional = false",
         "states = 16\nhead_channels = 6\nexpand = 1"}},
-      {"min_gru", {"", "bidirectional = false\ncandidate = 'linear'"}},
+      {"min_gru", {"", "bidirectional = false\ncandidate = 'linear'", "forget_gate = true"}},
       {"retnet",
        {"num_heads = 2\nkey_dim = 4", "num_heads = 3\nkey_dim = 2\nbidirectional = false"}},
       {"hgrn2",

@@ -500,6 +500,8 @@ def gated_states(a, v):
 
 def min_gru(x, valid, w, settings):
     z = sigmoid(x @ w["gate.weight"].T + w["gate.bias"])
+    if settings["forget_gate"]:
+        z = z / (z + sigmoid(x @ w["forget.weight"].T + w["forget.bias"]))
     c = x @ w["candidate.weight"].T + w["candidate.bias"]
     if settings["candidate"] == "positive":
         c = np.where(c >= 0, c + 0.5, sigmoid(c))
@@ -664,7 +666,8 @@ CASES = {
                {"states": 2, "head_channels": 5, "expand": 1, "a_max": 1.0}],
     "gated_deltanet": [{}, {"num_heads": 3, "bidirectional": False, "negative_eigenvalues": True},
                        {"num_heads": 2, "key_dim": 5, "value_dim": 3, "decay": False, "gate": False, "conv_width": 2}],
-    "min_gru": [{}, {"expand": 2, "candidate": "linear", "gate_bias": -3.0}, {"bidirectional": False}],
+    "min_gru": [{}, {"expand": 2, "candidate": "linear", "gate_bias": -3.0}, {"bidirectional": False},
+                {"forget_gate": True}],
     "retnet": [{}, {"key_dim": 6}, {"num_heads": 3, "key_dim": 2, "value_dim": 5, "bidirectional": False}],
     "gla": [{}, {"num_heads": 3, "rank": 4, "temperature": 1.0, "decay_bias": 2.0, "bidirectional": False}],
     "hgrn2": [{"head_channels": 5}, {"head_channels": 2, "lower_bound": 0.3, "bidirectional": False}],

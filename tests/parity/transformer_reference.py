@@ -413,6 +413,8 @@ class Model:
 
     def min_gru(self, x, prefix):
         z, c = self.linear(x, prefix + "gate").sigmoid(), self.linear(x, prefix + "candidate")
+        if self.mixer.get("forget_gate"):
+            z = z / (z + self.linear(x, prefix + "forget").sigmoid())
         if self.mixer["candidate"] == "positive":
             c = torch.where(c >= 0, c + 0.5, c.sigmoid())
         h = self.turned(lambda d, z, c: self.gated_states(1 - z, z * c), z, c)

@@ -5,10 +5,15 @@
 //   result = W_out h + b_out,
 //
 // E = expand D channels, g(x) = x + 1/2 for x >= 0, else sigmoid(x) (appendix B), or with
-// candidate = "linear" x, as in the plain form. The authors compute the recurrence in logarithms,
-// which g makes possible and in which float32 loses three digits over 16,384 positions; here it is
-// the recurrence itself (ops/scan/gated_scan.h). `gate_bias` is the initial b_z: with 0, a state
-// forgets half at each token. `bidirectional` lets the second half of the channels run from the end
+// candidate = "linear" x, as in the plain form. `forget_gate` makes it minLSTM (section 3.2), with
+// f = sigmoid(W_f u + b_f) and i = sigmoid(W_z u + b_z),
+//
+//   h_t = (f_t h_{t-1} + i_t c_t) / (f_t + i_t):  z = i / (f + i) = sigmoid(log i - log f).
+//
+// The authors compute the recurrence in logarithms, which g makes possible and in which float32
+// loses three digits over 16,384 positions; here it is the recurrence itself
+// (ops/scan/gated_scan.h). `gate_bias` is the initial b_z: with 0, a state forgets half at each
+// token. `bidirectional` lets the second half of the channels run from the end
 // (recurrent_heads.h). Differences from the authors' code: docs/deviations.md.
 #include "mixers/specs/min_gru.h"
 #include "layers/linear.h"
@@ -36,12 +41,22 @@ class MinGru : public SequenceLayer {
       const at::NoGradGuard no_grad;
       gate_->bias.fill_(config.gate_bias);
     }
+    if (config.forget_gate) {
+      forget_ = add<layers::Linear>("forget", init, inner_, shape.model_dim);
+    }
     candidate_ = add<layers::Linear>("candidate", init, inner_, shape.model_dim);
     output_ = add<layers::Linear>("output", init, shape.model_dim, inner_);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    const Tensor gate = gate_->forward(u_BLD), x = candidate_->forward(u_BLD);
+    Tensor gate = gate_->forward(u_BLD);
+    if (forget_) {
+      const auto minus_log = [](const Tensor& x) {
+        return ops::softplus(-x.to(ops::wide_type(x)));
+      };
+      gate = (minus_log(forget_->forward(u_BLD)) - minus_log(gate)).to(gate.scalar_type());
+    }
+    const Tensor x = candidate_->forward(u_BLD);
     const Tensor c = config_.candidate == "linear" ? x : ops::positive(x);
     const Tensor kept = ops::closed_gate(gate.to(ops::wide_type(gate)));
     const Tensor h = ops::gated_scan(kept, ops::gate(c, gate),
@@ -52,7 +67,7 @@ class MinGru : public SequenceLayer {
  private:
   Config config_;
   int64_t inner_;  // E
-  std::shared_ptr<layers::Linear> gate_, candidate_, output_;
+  std::shared_ptr<layers::Linear> gate_, forget_, candidate_, output_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr LaterSetting kLaterSettings[] = {
     {"task", "listops", "operators"},   {"task", "listops", "filler"},
     {"mixer", "transformer", "causal"}, {"mixer", "local", "causal"},
     {"mixer", "bigbird", "causal"},     {"mixer", "linear_transformer", "causal"},
-    {"mixer", "performer", "causal"}};
+    {"mixer", "performer", "causal"},   {"mixer", "min_gru", "forget_gate"}};
 
 }  // namespace
 

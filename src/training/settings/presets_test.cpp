@@ -23,6 +23,10 @@ int64_t integer(const RunConfig& run, const char* setting) {
   return std::get<int64_t>(run.mixer_settings.find(setting)->value);
 }
 
+bool is_set(const RunConfig& run, const char* setting) {
+  return std::get<bool>(run.mixer_settings.find(setting)->value);
+}
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Sizes {
@@ -59,23 +63,17 @@ int64_t directions(const RunConfig& run) {
 
 // S4D: steps and skip, poles, an output matrix for each direction, and a gated linear unit.
 int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
-  const auto is_set = [&](const char* setting) {
-    return std::get<bool>(run.mixer_settings.find(setting)->value);
-  };
-  const int64_t states = integer(run, "states"), poles = is_set("shared_poles") ? 1 : s.D;
+  const int64_t states = integer(run, "states"), poles = is_set(run, "shared_poles") ? 1 : s.D;
   const int64_t gate = 2 * s.D * s.D + 2 * s.D;
-  return 2 * s.D + poles * states + (is_set("bidirectional") ? 2 : 1) * s.D * states + gate;
+  return 2 * s.D + poles * states + (is_set(run, "bidirectional") ? 2 : 1) * s.D * states + gate;
 }
 
 // S5 and LRU: poles and steps or norms, B, C for each direction, the skip and a gate.
 int64_t state_space_parameters(const RunConfig& run, const Sizes& s) {
-  const auto is_set = [&](const char* setting) {
-    return std::get<bool>(run.mixer_settings.find(setting)->value);
-  };
   const bool is_s5 = run.model == "s5";
   const int64_t states = integer(run, "states") / (is_s5 ? 2 : 1);
-  const int64_t of_poles = is_s5 && is_set("shared_step") ? 2 * states + 1 : 3 * states;
-  const int64_t matrices = (1 + (is_set("bidirectional") ? 2 : 1)) * 2 * states * s.D;
+  const int64_t of_poles = is_s5 && is_set(run, "shared_step") ? 2 * states + 1 : 3 * states;
+  const int64_t matrices = (1 + (is_set(run, "bidirectional") ? 2 : 1)) * 2 * states * s.D;
   const auto output = std::get<std::string>(run.mixer_settings.find("output")->value);
   EXPECT_NE(output, "none");
   return of_poles + matrices + s.D + (output == "glu" ? 2 : 1) * (s.D * s.D + s.D);
@@ -84,15 +82,12 @@ int64_t state_space_parameters(const RunConfig& run, const Sizes& s) {
 // Mamba: for each direction a convolution with its bias, and for each inner channel what it
 // selects, its steps, rates, biases and skip.
 int64_t mamba_parameters(const RunConfig& run, const Sizes& s) {
-  const auto is_set = [&](const char* setting) {
-    return std::get<bool>(run.mixer_settings.find(setting)->value);
-  };
   const int64_t states = integer(run, "states"), inner = integer(run, "expand") * s.D;
   EXPECT_EQ(integer(run, "dt_rank"), 0);
   const int64_t rank = ceil_div(s.D, 16 * integer(run, "blocks"));
   const int64_t of_channel = integer(run, "conv_width") + 1 + rank + 2 * states + rank + 1 +
-                             (is_set("channel_bias") ? 2 : 1) * states + 1;
-  return 3 * s.D * inner + (is_set("bidirectional") ? 2 : 1) * inner * of_channel;
+                             (is_set(run, "channel_bias") ? 2 : 1) * states + 1;
+  return 3 * s.D * inner + (is_set(run, "bidirectional") ? 2 : 1) * inner * of_channel;
 }
 
 // Mamba-2: with groups for each direction (arXiv:2405.21060, and the authors' code).
@@ -153,7 +148,8 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   }
   if (model == "min_gru") {
     const int64_t inner = integer(run, "expand") * s.D;
-    return 2 * (s.D * inner + inner) + inner * s.D + s.D;
+    const int64_t gates = is_set(run, "forget_gate") ? 3 : 2;
+    return gates * (s.D * inner + inner) + inner * s.D + s.D;
   }
   if (model == "rg_lru") {
     EXPECT_EQ(integer(run, "inner_dim"), 0);
