@@ -1,4 +1,4 @@
-"""`python -m lra WORDS...`: the program inside this interpreter, where models may be classes."""
+"""`python -m lra WORDS...`: the program; inside this interpreter where models are classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from . import _process, _program
 
+_FOUND_OUT_VARIABLE = "LRA_NEEDS_INTERPRETER"  # src/cli/program.h
+
 
 def _end_with_parent() -> None:
     """Where the kernel of a notebook is killed, as by a restart, its run is saved and ends, too."""
@@ -18,8 +20,18 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
+def _needs_interpreter() -> bool:
+    """True for a "package.module:Class", where the program found out that it meets one, and where it
+    writes scripts that start this interpreter."""
+    found_out = os.environ.pop(_FOUND_OUT_VARIABLE, None) is not None
+    submits = sys.argv[1:3] == ["suite", "submit"]
+    return found_out or submits or any(":" in word for word in sys.argv[1:])
+
+
 def main() -> None:
     _end_with_parent()
+    if not _needs_interpreter():
+        _program.main()  # without torch's import of seconds
     try:
         os.environ.update(_program.environment())
         _program.load_library()

@@ -93,4 +93,11 @@ void clear_stop_flag() {
   save.store(0, std::memory_order_relaxed);
 }
 
+void stop_listening() {
+  end_at_first_signal();
+  const sigset_t saves = save_signals();
+  sigprocmask(SIG_BLOCK, &saves, nullptr);
+  if (const int signal = take_save_request()) std::raise(signal);
+}
+
 }  // namespace lra

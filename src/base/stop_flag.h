@@ -46,4 +46,8 @@ void ignore_stop_signals();
 void raise_stop_flag(int signal);
 void clear_stop_flag();
 
+// Ends what the handlers do, for a part of this program that is loaded or executed and will listen
+// itself: until then, a request to stop ends the process, and one to save waits.
+void stop_listening();
+
 }  // namespace lra

@@ -185,6 +185,8 @@ void start_again_in_interpreter(char** argv) {
   for (char** word = argv + 1; *word; ++word) words.push_back(*word);
   words.push_back(nullptr);
   std::fflush(stdout);
+  ::setenv(kNeedsInterpreterVariable, "1", 1);
+  stop_listening();
   ::execv(interpreter, words.data());
 }
 

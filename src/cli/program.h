@@ -6,9 +6,10 @@
 
 namespace lra::cli {
 
-// Names the Python in which this program restarts if it needs an interpreter; the installed
-// package's launcher sets it.
-inline constexpr const char* kInterpreterVariable = "LRA_INTERPRETER";
+// The first names the Python in which this program restarts if it needs an interpreter, set by the
+// installed package's launcher; the second tells that Python that it is needed.
+inline constexpr const char *kInterpreterVariable = "LRA_INTERPRETER",
+                            *kNeedsInterpreterVariable = "LRA_NEEDS_INTERPRETER";
 
 // Runs a command and returns the exit code. Handlers of signals, the allocator of tensors and the
 // treatment of denormal numbers are this program's from then on. `argv` ends with a null pointer.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "base/command_text.h"
 #include "base/stop_flag.h"
@@ -172,7 +173,7 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
   need_tensors();
   make_folder(out);
   prepare_tasks(cells, data, program);
-  run_cells(cells, data, 1, program);
+  run_cells(cells, data, Places({program.common.device}, 1), program);
   Cell& cell = cells.front();
   if (has_reached_goal(cell)) cell.state = CellState::kTried;
   if (program.common.json) {
@@ -205,6 +206,10 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   Suite suite = read_suite(a.file);
   if (a.all || !a.only.empty()) suite.left_out.clear();
   if (!a.only.empty()) return run_one(suite, program, a);
+  std::vector<std::string> devices = {program.common.device};
+  if (!a.devices.empty()) devices.clear();
+  for (const std::string& device : a.devices) devices.push_back(find_device(device));
+  const Places places(devices, a.jobs);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out, data);
   if (suite.sweep) plan_sweep(suite, cells);  // refuses before anything is written
@@ -212,7 +217,7 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   make_folder(out);
   const FileLock lock(suite_lock(out), "the suite folder " + out);
   prepare_tasks(cells, data, program);
-  const auto train = [&](std::vector<Cell>& some) { run_cells(some, data, a.jobs, program); };
+  const auto train = [&](std::vector<Cell>& some) { run_cells(some, data, places, program); };
   suite.sweep ? run_sweep(suite, cells, train) : train(cells);
   ExitCode measured = ExitCode::kDone;
   if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
@@ -237,13 +242,23 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   return trained == ExitCode::kDone ? measured : trained;
 }
 
-void add_suite_options(CLI::App& command, SuiteArguments& a) {
+void add_suite_options(CLI::App& command, SuiteArguments& a, CommonOptions& common) {
   command.add_option("--out", a.out, "folder of the runs; default runs/NAME");
   command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
   command
       .add_option("--jobs", a.jobs,
-                  "runs trained at the same time (default 1), each with its share of the cores")
+                  "runs trained at the same time, each with its share of the cores (default: one "
+                  "for each device)")
       ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--devices", a.devices,
+                  "DEVICE[,DEVICE]: train on several, each run on one that has the fewest")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes("--device")
+      ->each([&common, is_first = true](const std::string& device) mutable {
+        if (std::exchange(is_first, false)) common.device = device;
+      });
 }
 
 void add_suite(CLI::App& app, Program& program) {
@@ -260,7 +275,7 @@ void add_suite(CLI::App& app, Program& program) {
   };
   auto* run_command =
       add("run", "train unfinished runs, measure speed, print the leaderboard", run_suite);
-  add_suite_options(*run_command, *a);
+  add_suite_options(*run_command, *a, program.common);
   run_command->add_flag("--all", a->all, kAllHelp);
   run_command->add_option("--only", a->only,
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "

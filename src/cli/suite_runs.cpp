@@ -43,7 +43,8 @@ struct Share {
   int64_t memory_bytes = 0;
 };
 
-Share share_of(int jobs, const CommonOptions& common) {
+Share share_of(size_t places, const CommonOptions& common) {
+  const auto jobs = static_cast<int>(places);
   if (jobs == 1) return {.threads = common.threads};
   return {.is_whole = false,
           .threads = common.threads > 0 ? common.threads : std::max(1, num_threads() / jobs),
@@ -51,7 +52,7 @@ Share share_of(int jobs, const CommonOptions& common) {
 }
 
 std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
-                                         const Share& share, const CommonOptions& common) {
+                                         const Share& share, const std::string& device) {
   std::vector<std::string> words = {"train", "--json", "--data", data_root};
   if (cell.state == CellState::kWaiting) {
     words.insert(words.end(), {cell.task, cell.model, "--preset", cell.config.preset, "--seed",
@@ -71,7 +72,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
     words.insert(words.end(), {"--stop-after", std::to_string(cell.goal)});
   if (share.is_quiet) words.push_back("--quiet");
   if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
-  words.insert(words.end(), {"--device", common.device});
+  words.insert(words.end(), {"--device", device});
   if (!share.is_whole)
     words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;
@@ -147,23 +148,29 @@ void tell_warnings(const Cell& cell, const std::string& name, std::set<std::stri
 
 }  // namespace
 
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
+Places::Places(const std::vector<std::string>& devices, int jobs) {
+  const size_t count = jobs > 0 ? static_cast<size_t>(jobs) : devices.size();
+  for (size_t n = 0; n < count; ++n) devices_.push_back(devices[n % devices.size()]);
+}
+
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Places& places,
                const Program& program) {
   LiveLines lines(ProgressTarget::standard_error());
-  Share share = share_of(jobs, program.common);
-  share.is_quiet = program.common.quiet || jobs > 1 || lines.is_on();
+  Share share = share_of(places.size(), program.common);
+  share.is_quiet = program.common.quiet || places.size() > 1 || lines.is_on();
   const auto tell = [&](const std::string& text) {
     if (!program.common.quiet) lines.print(text);
   };
   Children children;
+  const std::optional<size_t> nobody;
+  std::vector<std::optional<size_t>> taken(places.size());  // by which cell
   std::set<std::string> told;
   const auto name = [&](size_t i) {
     return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
            cells[i].name();
   };
   for (size_t next = 0;;) {
-    while (!stop_requested() && next < cells.size() &&
-           children.size() < static_cast<size_t>(jobs)) {
+    while (!stop_requested() && next < cells.size() && children.size() < places.size()) {
       const size_t i = next++;
       Cell& cell = cells[i];
       if (is_due(cell)) prepare_folder(cell);
@@ -179,12 +186,16 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
         lines.add(i, name(i), training::RunFolder{cell.folder}.metrics(),
                   planned_steps(cell).value_or(0));
       }
-      children.start(i, train_arguments(cell, data_root, share, program.common));
+      const auto place = std::ranges::find(taken, nobody);
+      *place = i;
+      children.start(i, train_arguments(cell, data_root, share,
+                                        places.device(static_cast<size_t>(place - taken.begin()))));
     }
     if (children.size() == 0) return;
     const Children::Ended ended = children.wait_for_one([&] { lines.update(); });
     Cell& cell = cells[ended.id];
     lines.remove(ended.id);
+    std::ranges::replace(taken, std::optional(ended.id), nobody);
     judge_end(cell, ended.result, program);
     if (share.is_quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), told, tell);
     if (share.is_quiet || cell.state != CellState::kDone)

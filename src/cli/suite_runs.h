@@ -8,15 +8,28 @@
 
 namespace lra::cli {
 
-// Trains the unfinished cells, each in a separate process, `jobs` of them at a time, until a stop
-// is requested. With several, each gets its share of the processor's cores (unless --threads says
-// otherwise) and of the memory that is free now, and their progress bars are replaced by a line per
-// cell and its warnings.
+// Where runs train at the same time: `jobs` of them, or one for each device.
+class Places {
+ public:
+  explicit Places(const std::vector<std::string>& devices, int jobs = 0);
+
+  size_t size() const { return devices_.size(); }
+  // The device of place n; neighbors are on different devices.
+  const std::string& device(size_t n) const { return devices_.at(n); }
+
+ private:
+  std::vector<std::string> devices_;
+};
+
+// Trains the unfinished cells, each in a separate process, one in each place at a time, until a
+// stop is requested. With several, each gets its share of the processor's cores (unless --threads
+// says otherwise) and of the memory that is free now, and their progress bars are replaced by a
+// line per cell and its warnings.
 // - A failed cell continues from its checkpoint, whatever ended it; one without starts over.
 // - A diverged cell stays as recorded, because the same seed would diverge again, bit for bit. It
 //   runs again if its folder was removed.
 // - A folder that another process has locked is not touched, whatever its record says.
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Places& places,
                const Program& program);
 
 // The suite's exit code: the first failed cell's code (2 for one in use or damaged), else 3 when

@@ -173,7 +173,7 @@ void add_tune(CLI::App& app, Program& program) {
   command->add_option("--draw-seed", a->sweep.seed, "seed of what ranges draw (default 0)")
       ->check(seed_range());
   add_accept_option(*command, a->accept);
-  add_suite_options(*command, a->suite);
+  add_suite_options(*command, a->suite, program.common);
 }
 
 }  // namespace lra::cli

@@ -1,7 +1,6 @@
 // The program without LibTorch: in the place of src/compute and of what settings ask of tensors.
 #include <dlfcn.h>
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -23,19 +22,10 @@ int refuse_library(const std::string& library, const std::string& what) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
-// The library has its own handlers of signals. Until it listens, a request to stop ends the
-// process, and one to save waits.
-void stop_listening() {
-  end_at_first_signal();
-  const sigset_t saves = save_signals();
-  sigprocmask(SIG_BLOCK, &saves, nullptr);
-  if (const int signal = take_save_request()) std::raise(signal);
-}
-
 }  // namespace
 
 int run_with_tensors(int argc, char** argv) {
-  stop_listening();
+  stop_listening();  // the library has its own handlers of signals
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::string path = program.parent_path() / "liblra_python.so";

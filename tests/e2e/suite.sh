@@ -281,8 +281,11 @@ told_by_runs() {
 # Several runs at a time: the same bits as one after another; a stop reaches all of them.
 several_at_once() {
   local run
-  expect_code 0 lra suite run small.toml --out several --data data --threads 1 --jobs 3
+  expect_code 0 lra suite run small.toml --out several --data data --threads 1 --devices cpu,cpu,cpu
   expect_states several small.toml " 4 done "
+  expect_code 2 lra suite run small.toml --out several --data data --devices cpu,gpu
+  grep -q -- '--device gpu: is not a device' err || fail "no word of the device: $(cat err)"
+  expect_code 2 lra suite run small.toml --out several --data data --device cpu --devices cpu
   for run in several/*-s[01]; do
     same_files "$run/checkpoints/latest/model.safetensors" \
       "whole/${run#several/}/checkpoints/latest/model.safetensors"
