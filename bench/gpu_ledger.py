@@ -8,8 +8,8 @@
 size and prints launches, copies and bytes. Here these become a time: for each launch the larger of
 bytes at 3.0 TB/s and products at 790 TFLOP/s, and for each launch 2.5 microseconds of the host if
 these are more in total. A second time has the speeds that rows reached on an H100. With --cubins, nvcc
-compiles our kernels for capability 9.0: registers, spills and, if nvdisasm is found, products on tensor
-cores. Results: docs/results/gpu/ledger.md and .json; what is left out stays as it was there.
+compiles our kernels for capability 9.0: registers and spills. Results: docs/results/gpu/ledger.md
+and .json; what is left out stays as it was there.
 --check runs the rows that have bounds and exits with 1 if one is exceeded.
 """
 import argparse
@@ -18,7 +18,6 @@ import json
 import math
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -149,7 +148,7 @@ def step(program, names, model, task, preset, batch, sets):
 # ---- our kernels, by nvcc
 
 def resources(cubins):
-    """Registers, spills, shared memory and tensor-core products of every kernel, for capability 9.0."""
+    """Registers and spills of every kernel, for capability 9.0."""
     cubins.mkdir(parents=True, exist_ok=True)
     kernels = {}
     newest = max(p.stat().st_mtime for p in (ROOT / "src/kernels").rglob("*cuda*") if p.is_file())
@@ -162,11 +161,11 @@ def resources(cubins):
             if done.returncode != 0:
                 sys.exit(done.stderr)
             log.write_text(done.stderr)
-        kernels.update(parsed(log.read_text(), instructions(cubin)))
+        kernels.update(parsed(log.read_text()))
     return kernels
 
 
-def parsed(log, products):
+def parsed(log):
     kernels, name = {}, None
     for line in log.splitlines():
         if match := re.search(r"entry function '(\w+)'", line):
@@ -174,28 +173,12 @@ def parsed(log, products):
             plain = subprocess.run(["c++filt", mangled], stdout=subprocess.PIPE, text=True).stdout
             match = re.search(r"(\w+_kernel)(<[^()]*>)?\(", plain.replace("(anonymous namespace)::", ""))
             name = match.group(1) + short(match.group(2) or "")
-            kernels[name] = {"tensor_cores": products.get(mangled)}
+            kernels[name] = {}
         elif match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
             kernels[name]["spilled_bytes"] = int(match.group(1)) + int(match.group(2))
         elif match := re.search(r"Used (\d+) registers", line):
             kernels[name]["registers"] = int(match.group(1))
     return kernels
-
-
-def instructions(cubin):
-    """Products on tensor cores in the code of each kernel; nothing without a disassembler."""
-    tool = shutil.which("nvdisasm")
-    if not tool:
-        return {}
-    text = subprocess.run([tool, "-c", cubin], stdout=subprocess.PIPE, text=True, check=True).stdout
-    counts, name = collections.Counter(), None
-    for line in text.splitlines():
-        if match := re.match(r"\s*\.section\s+\.text\.(\w+)", line):
-            name = match.group(1)
-            counts[name] += 0
-        elif name and re.search(r"\b(HMMA|HGMMA|IMMA)\b", line):
-            counts[name] += 1
-    return counts
 
 
 # ---- the page
@@ -227,9 +210,9 @@ def counts(rows):
 
 
 def kernel_table(kernels):
-    lines = [[f"`{name}`", k["registers"], k["spilled_bytes"], "?" if k["tensor_cores"] is None else k["tensor_cores"]]
-             for name, k in sorted(kernels.items())]
-    return markdown(["kernel, capability 9.0", "registers", "spilled bytes", "tensor-core instructions"], lines)
+    """The kernels that keep numbers in memory for want of registers, and how many there are in all."""
+    lines = [[f"`{name}`", k["registers"], k["spilled_bytes"]] for name, k in sorted(kernels.items()) if k["spilled_bytes"]]
+    return f"{len(lines)} of {len(kernels)} kernels.\n\n" + markdown(["kernel, capability 9.0", "registers", "spilled bytes"], lines)
 
 
 def write_page(results):

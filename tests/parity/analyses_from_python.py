@@ -330,7 +330,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        text, listops = make_examples(scratch, 8)
+        text, listops = make_examples(scratch, 4)
         lra("data", "make", "pathfinder", "--train", 20, "--val", 4, "--test", 4, "--out",
             scratch / "data" / "pathfinder")
         cls = ["model.pooling=cls", "model.positions=sinusoid"]
