@@ -135,9 +135,7 @@ TEST(SimulatedCudaScan, MatrixScanKeepsItsErrorOverALongMemory) {
 
 TEST(SimulatedCudaScan, MatrixScanTakesDecaysOfAnySize) {
   for (const MatrixShape& shape : all_kinds({1, 40, 1, 4, 4})) {
-    MatrixCase<float> one(shape, false, 30);
-    for (size_t i = 0; i < one.log_decay.size(); i += 7) one.log_decay[i] = 0;
-    for (size_t i = 3; i < one.log_decay.size(); i += 11) one.log_decay[i] = -1000;
+    MatrixCase<float> one = case_of_all_decays(shape);
     run_and_compare(one, 4e-6, 1e-5);
     one.log_decay[5] = -std::numeric_limits<float>::infinity();
     run_on_device(one);

@@ -142,6 +142,14 @@ struct MatrixCase {
   std::vector<int32_t> lengths;
 };
 
+// A problem with decays from 1 to below what a float can hold: whole chunks decay to 0.
+inline MatrixCase<float> case_of_all_decays(const MatrixShape& shape) {
+  MatrixCase<float> one(shape, false, 30);
+  for (size_t i = 0; i < one.log_decay.size(); i += 7) one.log_decay[i] = 0;
+  for (size_t i = 3; i < one.log_decay.size(); i += 11) one.log_decay[i] = -1000;
+  return one;
+}
+
 // Compares results with the reference's in double.
 template <typename T>
 void expect_agrees_with_double(const MatrixCase<T>& got, double value, double gradient) {
