@@ -58,8 +58,8 @@ ROWS = {model: TEXT for model in H100} | {
 BOUNDS = {"mega": (1155, 3, 255, 5.6), "synthesizer": (295, 3, 150, 8.4), "mamba": (815, 3, 210, 7.4),
           "sparse_transformer": (650, 3, 125, 4.4), "transformer": (265, 3, 72, 4.1), "local": (320, 3, 90, 4.1),
           "linear_transformer": (272, 3, 93, 4.1), "s4d, small, Image": (900, 8, 100, 0.8),
-          "mamba2, small, Text": (670, 3, 570, 1.2), "gated_deltanet, small, Text": (910, 3, 520, 1.1),
-          "gla, small, Text": (485, 3, 280, 0.8), "min_gru, small, Text": (370, 3, 245, 0.9)}
+          "mamba2, small, Text": (460, 3, 340, 0.9), "gated_deltanet, small, Text": (540, 3, 230, 0.7),
+          "gla, small, Text": (275, 3, 121, 0.5), "min_gru, small, Text": (255, 3, 158, 0.7)}
 BOUNDED = ("launches", "to_host", "passes", "peak_gb")
 
 # Launches of LibTorch's operators on a GPU; 1 for all others.

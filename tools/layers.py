@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 8060,
     "data checks tasks": 15755,
-    "kernels ops": 26110,
+    "kernels ops": 26215,
     "layers mixers models": 7210,
     "training": 7520,
     "analysis python": 2810,

@@ -1,6 +1,8 @@
 // Operators on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "kernels/attention/attention_test_case.h"
 #include "kernels/attention/attention_test_settings.h"
 #include "kernels/cuda/kernels.h"
@@ -12,6 +14,7 @@
 #include "ops/pointwise/batch_norm.h"
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
 #include "ops/test_tensors.h"
@@ -297,6 +300,36 @@ TEST(GpuOperators, LayerNormIsThatOfTheCpu) {
       for (size_t n = 0; n < want.size(); ++n) {
         const bool rounded = n < 2 && type == at::kBFloat16;
         EXPECT_LE(largest_difference(got[n], want[n]), rounded ? 0x1p-7 : 1e-5) << n;
+      }
+    }
+  }
+}
+
+// Groups whose sums fit into shared memory (768 numbers) and such that do not, in vectors or not.
+TEST(GpuOperators, RowNormIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto& [rows, groups, width] :
+       {std::array<int64_t, 3>{5, 1, 7}, {43, 3, 5}, {130, 4, 32}, {20, 8, 100}, {9, 7, 111}}) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const bool centered : {false, true}) {
+        SCOPED_TRACE(testing::Message() << groups << " x " << width << " " << type << centered);
+        const auto run = [&](at::Device device) {
+          const auto leaf = [&](at::IntArrayRef size, uint64_t seed, at::ScalarType as) {
+            return random_tensor(size, seed, at::kFloat).to(as).to(device).requires_grad_();
+          };
+          const Tensor x = leaf({rows, groups, width}, 1, type),
+                       weight = leaf({groups, width}, 2, at::kFloat);
+          const Tensor y = row_norm(x, weight, 1e-6, centered);
+          y.backward(leaf({rows, groups, width}, 3, type).detach());
+          std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad()};
+          for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+          return all;
+        };
+        const auto want = run(at::kCPU), got = run(*tested_device());
+        for (size_t n = 0; n < want.size(); ++n) {
+          const bool rounded = n < 2 && type == at::kBFloat16;
+          EXPECT_LE(relative_error(got[n], want[n]), rounded ? 0x1p-7 : 1e-5) << n;
+        }
       }
     }
   }

@@ -68,8 +68,8 @@ void sum_of_squares(int64_t count, const float* x, double* scratch, double* sum,
 
 template <typename T>
 void layer_norm_forward(const LayerNormForward<T>& p, Stream stream);
-// `scratch` holds layer_norm_scratch(rows, columns) floats.
-int64_t layer_norm_scratch(int64_t rows, int64_t columns);
+// `scratch` holds layer_norm_scratch(rows, groups columns) floats.
+int64_t layer_norm_scratch(int64_t rows, int64_t weights);
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream);
 

@@ -28,13 +28,16 @@ __global__ void forward_kernel(LayerNormForward<T> p) {
   const int64_t row = row_of_warp();
   if (row >= p.rows) return;
   const T* x = p.x + row * p.columns;
+  const float* of_group = p.gamma + row % p.groups * p.columns;
   float sum = 0;
-  for_each_vector<N>(p.columns, [&](int64_t n) {
-    float values[N];
-    load_floats(values, x + n);
-    for (const float value : values) sum += value;
-  });
-  const float mean = sum_of_warp(sum) / static_cast<float>(p.columns);
+  if (p.centered) {
+    for_each_vector<N>(p.columns, [&](int64_t n) {
+      float values[N];
+      load_floats(values, x + n);
+      for (const float value : values) sum += value;
+    });
+  }
+  const float mean = p.centered ? sum_of_warp(sum) / static_cast<float>(p.columns) : 0;
   float squares = 0;
   for_each_vector<N>(p.columns, [&](int64_t n) {
     float values[N];
@@ -44,10 +47,10 @@ __global__ void forward_kernel(LayerNormForward<T> p) {
   const float variance = sum_of_warp(squares) / static_cast<float>(p.columns);
   const float rstd = 1 / sqrtf(variance + static_cast<float>(p.eps));
   for_each_vector<N>(p.columns, [&](int64_t n) {
-    float values[N], gamma[N], beta[N];
+    float values[N], gamma[N], beta[N] = {};
     load_floats(values, x + n);
-    load_floats(gamma, p.gamma + n);
-    load_floats(beta, p.beta + n);
+    load_floats(gamma, of_group + n);
+    if (p.beta != nullptr) load_floats(beta, p.beta + (of_group - p.gamma) + n);
     for (int i = 0; i < N; ++i) values[i] = (values[i] - mean) * rstd * gamma[i] + beta[i];
     store_floats(p.y + row * p.columns + n, values);
   });
@@ -56,11 +59,14 @@ __global__ void forward_kernel(LayerNormForward<T> p) {
   p.rstd[row] = rstd;
 }
 
-// Computes dx of a row and adds its terms to the sums over rows: sums [2, columns], for gamma and
-// beta; a lane has the same columns of them as of the row.
+// Computes dx of a row and adds its terms to the sums over rows: sums [2, groups, columns], for
+// gamma and beta; a lane has the same columns of them as of the row.
 template <typename T, int N>
 __device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, float* sums) {
   const float mean = p.mean[row], rstd = p.rstd[row];
+  const int64_t group = row % p.groups * p.columns;
+  const float* of_group = p.gamma + group;
+  float *gammas = sums + group, *betas = gammas + p.groups * p.columns;
   // Calls use(n, grad, xhat) for the columns n .. n + N - 1. The second time they are in the cache.
   const auto for_each = [&](auto use) {
     for_each_vector<N>(p.columns, [&](int64_t n) {
@@ -74,23 +80,24 @@ __device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, 
   float sum = 0, sum_xhat = 0;
   for_each([&](int64_t n, const float(&grad)[N], const float(&xhat)[N]) {
     float gamma[N], of_gamma[N], of_beta[N];
-    load_floats(gamma, p.gamma + n);
-    load_floats(of_gamma, sums + n);
-    load_floats(of_beta, sums + p.columns + n);
+    load_floats(gamma, of_group + n);
+    load_floats(of_gamma, gammas + n);
+    load_floats(of_beta, betas + n);
     for (int i = 0; i < N; ++i) {
       sum += grad[i] * gamma[i];
       sum_xhat += grad[i] * gamma[i] * xhat[i];
       of_gamma[i] += grad[i] * xhat[i];
       of_beta[i] += grad[i];
     }
-    store_floats(sums + n, of_gamma);
-    store_floats(sums + p.columns + n, of_beta);
+    store_floats(gammas + n, of_gamma);
+    store_floats(betas + n, of_beta);
   });
   const float count = static_cast<float>(p.columns);
-  const float mean_g = sum_of_warp(sum) / count, mean_g_xhat = sum_of_warp(sum_xhat) / count;
+  const float mean_g_xhat = sum_of_warp(sum_xhat) / count;
+  const float mean_g = p.centered ? sum_of_warp(sum) / count : 0;
   for_each([&](int64_t n, const float(&grad)[N], const float(&xhat)[N]) {
     float gamma[N], dx[N];
-    load_floats(gamma, p.gamma + n);
+    load_floats(gamma, of_group + n);
     for (int i = 0; i < N; ++i) {
       dx[i] = rstd * (grad[i] * gamma[i] - mean_g - xhat[i] * mean_g_xhat);
     }
@@ -99,19 +106,20 @@ __device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, 
 }
 
 // A block takes kNormRows rows. The sums of its warps lie in shared memory and become one of
-// parts [runs, 2, columns]; of wide rows they lie in parts [runs, warps, 2, columns].
+// parts [runs, 2, groups, columns]; of wide rows they lie in parts [runs, warps, 2, groups,
+// columns].
 template <typename T, int N>
 __global__ void backward_kernel(LayerNormBackward<T> p, bool in_shared, float* parts) {
   auto* shared = reinterpret_cast<float*>(dynamic_shared());
   const int warp = threadIdx.x / 32;
-  const int64_t run = blockIdx.x, size = 2 * p.columns, first = run * kNormRows;
+  const int64_t run = blockIdx.x, size = 2 * p.groups * p.columns, first = run * kNormRows;
   const int64_t end = first + kNormRows < p.rows ? first + kNormRows : p.rows;
   float* sums = in_shared ? shared + warp * size : parts + (run * kBackwardWarps + warp) * size;
-  for_each_vector<N>(p.columns, [&](int64_t n) {
+  for_each_vector<N>(size, [&](int64_t n) {
     const float zeros[N] = {};
     store_floats(sums + n, zeros);
-    store_floats(sums + p.columns + n, zeros);
   });
+  __syncwarp();
   for (int64_t row = first + warp; row < end; row += kBackwardWarps) {
     backward_row<T, N>(p, row, sums);
   }
@@ -144,7 +152,7 @@ __global__ void runs_kernel(int64_t runs, int64_t columns, const float* parts, f
     beta += sums[(2 * other + 1) * kColumns + lane];
   }
   grad_gamma[column] = gamma;
-  grad_beta[column] = beta;
+  if (grad_beta != nullptr) grad_beta[column] = beta;
 }
 
 // Calls use(constant) with the columns that a lane takes at a time.
@@ -168,25 +176,26 @@ void layer_norm_forward(const LayerNormForward<T>& p, Stream stream) {
   with_vectors(p.columns, with, p.x, p.gamma, p.beta, p.y);
 }
 
-int64_t layer_norm_scratch(int64_t rows, int64_t columns) {
-  const int64_t parts = columns <= kMostInShared ? 1 : kBackwardWarps;  // of a run
-  return 2 * parts * parts_of(rows, kNormRows) * columns;
+int64_t layer_norm_scratch(int64_t rows, int64_t weights) {
+  const int64_t parts = weights <= kMostInShared ? 1 : kBackwardWarps;  // of a run
+  return 2 * parts * parts_of(rows, kNormRows) * weights;
 }
 
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream) {
-  const bool in_shared = p.columns <= kMostInShared;
+  const int64_t all = p.groups * p.columns;
+  const bool in_shared = all <= kMostInShared;
   const int64_t runs = parts_of(p.rows, kNormRows);
   const size_t shared_bytes =
-      in_shared ? 2 * kBackwardWarps * static_cast<size_t>(p.columns) * sizeof(float) : 0;
+      in_shared ? 2 * kBackwardWarps * static_cast<size_t>(all) * sizeof(float) : 0;
   const auto with = [&](auto n) {
     launch(backward_kernel<T, n>, runs, 32 * kBackwardWarps, shared_bytes, stream, p, in_shared,
            scratch);
   };
   with_vectors(p.columns, with, p.grad, p.x, p.gamma, p.dx, scratch);
-  launch(runs_kernel, parts_of(p.columns, kColumns), kGroups * kColumns,
+  launch(runs_kernel, parts_of(all, kColumns), kGroups * kColumns,
          2 * kGroups * kColumns * sizeof(float), stream, in_shared ? runs : runs * kBackwardWarps,
-         p.columns, scratch, p.grad_gamma, p.grad_beta);
+         all, scratch, p.grad_gamma, p.grad_beta);
 }
 
 template void layer_norm_forward<float>(const LayerNormForward<float>&, Stream);

@@ -1,7 +1,7 @@
 #include "ops/pointwise/row_norm.h"
 
-#include "kernels/pointwise/layer_norm.h"
 #include "ops/composed.h"
+#include "ops/pointwise/row_norm_problem.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -12,13 +12,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Two = std::tuple<Tensor, Tensor>;
-
-void check_row_norm(const Tensor& x, const Tensor& weight) {
-  LRA_CHECK((weight.dim() == 1 || weight.dim() == 2) && weight.numel() > 0);
-  LRA_CHECK(x.dim() >= weight.dim());
-  LRA_CHECK_EQ(x.sizes().slice(x.dim() - weight.dim()), weight.sizes());
-  LRA_CHECK(weight.scalar_type() == wide_type(x));
-}
 
 // The result, and the mean and 1 / deviation of each row, [..., 1], for the backward pass.
 Three composed_row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
@@ -41,54 +34,21 @@ Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor
   return {of_x.to(x.scalar_type()), at::sum_to(wide * xhat, weight.sizes())};
 }
 
-Three row_norm_forward_on_cpu(const Tensor& x_in, const Tensor& weight_in, double eps,
-                              bool centered) {
-  check_row_norm(x_in, weight_in);
-  const Tensor x = x_in.contiguous(), weight = weight_in.contiguous();
-  const int64_t columns = weight.size(-1), rows = x.numel() / columns;
-  auto of_rows = x.sizes().vec();
-  of_rows.back() = 1;
-  const Tensor y = at::empty_like(x), mean = at::empty(of_rows, weight.options()),
-               rstd = at::empty_like(mean);
+Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  const RowNormForward norm(x, weight, eps, centered);
   with_float_type(x, "lra::row_norm", [&](auto zero) {
-    using T = decltype(zero);
-    using W = kernels::Wide<T>;
-    kernels::layer_norm_forward<T>({.rows = rows,
-                                    .columns = columns,
-                                    .eps = eps,
-                                    .x = const_data<T>(x),
-                                    .gamma = const_data<W>(weight),
-                                    .y = mutable_data<T>(y),
-                                    .mean = mutable_data<W>(mean),
-                                    .rstd = mutable_data<W>(rstd),
-                                    .groups = weight.numel() / columns,
-                                    .centered = centered});
+    kernels::layer_norm_forward<decltype(zero)>(norm.problem<decltype(zero)>());
   });
-  return {y, mean, rstd};
+  return {norm.y, norm.mean, norm.rstd};
 }
 
-Two row_norm_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, const Tensor& mean,
-                             const Tensor& rstd, const Tensor& weight_in, bool centered) {
-  const Tensor grad = grad_in.contiguous(), x = x_in.contiguous(), weight = weight_in.contiguous();
-  LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  const Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight);
-  const int64_t columns = weight.size(-1);
+Two row_norm_backward_on_cpu(const Tensor& grad, const Tensor& x, const Tensor& mean,
+                             const Tensor& rstd, const Tensor& weight, bool centered) {
+  const RowNormGradients norm(grad, x, mean, rstd, weight, centered);
   with_float_type(x, "lra::row_norm", [&](auto zero) {
-    using T = decltype(zero);
-    using W = kernels::Wide<T>;
-    kernels::layer_norm_backward<T>({.rows = x.numel() / columns,
-                                     .columns = columns,
-                                     .grad = const_data<T>(grad),
-                                     .x = const_data<T>(x),
-                                     .mean = const_data<W>(mean),
-                                     .rstd = const_data<W>(rstd),
-                                     .gamma = const_data<W>(weight),
-                                     .dx = mutable_data<T>(grad_x),
-                                     .grad_gamma = mutable_data<W>(grad_weight),
-                                     .groups = weight.numel() / columns,
-                                     .centered = centered});
+    kernels::layer_norm_backward<decltype(zero)>(norm.problem<decltype(zero)>());
   });
-  return {grad_x, grad_weight};
+  return {norm.of_x, norm.of_weight};
 }
 
 Three call_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
@@ -123,6 +83,13 @@ struct RowNormFunction : torch::autograd::Function<RowNormFunction> {
 };
 
 }  // namespace
+
+void check_row_norm(const Tensor& x, const Tensor& weight) {
+  LRA_CHECK((weight.dim() == 1 || weight.dim() == 2) && weight.numel() > 0);
+  LRA_CHECK(x.dim() >= weight.dim());
+  LRA_CHECK_EQ(x.sizes().slice(x.dim() - weight.dim()), weight.sizes());
+  LRA_CHECK(weight.scalar_type() == wide_type(x));
+}
 
 Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered) {
   static const auto op =

@@ -9,8 +9,11 @@ namespace lra::ops {
 // x / sqrt(mean of squares + eps) * weight, x [..., W] with weight [W], or [..., G, W] with weight
 // [G, W]. `centered` takes the mean of each row away first. With bfloat16 x, weight is float32, and
 // so are the statistics. Differentiable; the same bits at any number of threads; composed of the
-// library's operators on other devices than the CPU.
+// library's operators on devices without a kernel for it.
 at::Tensor row_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
                     bool centered = false);
+
+// CheckFailure unless these are arguments of torch.ops.lra.row_norm, on any device.
+void check_row_norm(const at::Tensor& x, const at::Tensor& weight);
 
 }  // namespace lra::ops

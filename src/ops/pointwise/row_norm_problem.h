@@ -1,0 +1,82 @@
+// Tensors as problems of kernels/pointwise/layer_norm.h, for torch.ops.lra.row_norm on any device.
+#pragma once
+
+#include "kernels/pointwise/layer_norm.h"
+#include "ops/dispatch.h"
+#include "ops/pointwise/row_norm.h"
+
+namespace lra::ops {
+
+// The arguments, checked and contiguous, and memory for the result y and for the mean and 1 /
+// deviation of each row, [..., 1].
+struct RowNormForward {
+  RowNormForward(const at::Tensor& x_in, const at::Tensor& weight_in, double eps, bool centered)
+      : eps(eps), centered(centered) {
+    check_row_norm(x_in, weight_in);
+    x = x_in.contiguous();
+    weight = weight_in.contiguous();
+    auto of_rows = x.sizes().vec();
+    of_rows.back() = 1;
+    y = at::empty_like(x);
+    mean = at::empty(of_rows, weight.options());
+    rstd = at::empty_like(mean);
+  }
+
+  template <typename T>
+  kernels::LayerNormForward<T> problem() const {
+    using W = kernels::Wide<T>;
+    const int64_t columns = weight.size(-1);
+    return {.rows = x.numel() / columns,
+            .columns = columns,
+            .eps = eps,
+            .x = const_data<T>(x),
+            .gamma = const_data<W>(weight),
+            .y = mutable_data<T>(y),
+            .mean = mutable_data<W>(mean),
+            .rstd = mutable_data<W>(rstd),
+            .groups = weight.numel() / columns,
+            .centered = centered};
+  }
+
+  double eps;
+  bool centered;
+  at::Tensor x, weight, y, mean, rstd;
+};
+
+// The same for the gradients of x and the weight.
+struct RowNormGradients {
+  RowNormGradients(const at::Tensor& grad_in, const at::Tensor& x_in, const at::Tensor& mean_in,
+                   const at::Tensor& rstd_in, const at::Tensor& weight_in, bool centered)
+      : centered(centered),
+        grad(grad_in.contiguous()),
+        x(x_in.contiguous()),
+        mean(mean_in.contiguous()),
+        rstd(rstd_in.contiguous()),
+        weight(weight_in.contiguous()),
+        of_x(at::empty_like(x)),
+        of_weight(at::empty_like(weight)) {
+    LRA_CHECK_EQ(grad.sizes(), x.sizes());
+  }
+
+  template <typename T>
+  kernels::LayerNormBackward<T> problem() const {
+    using W = kernels::Wide<T>;
+    const int64_t columns = weight.size(-1);
+    return {.rows = x.numel() / columns,
+            .columns = columns,
+            .grad = const_data<T>(grad),
+            .x = const_data<T>(x),
+            .mean = const_data<W>(mean),
+            .rstd = const_data<W>(rstd),
+            .gamma = const_data<W>(weight),
+            .dx = mutable_data<T>(of_x),
+            .grad_gamma = mutable_data<W>(of_weight),
+            .groups = weight.numel() / columns,
+            .centered = centered};
+  }
+
+  bool centered;
+  at::Tensor grad, x, mean, rstd, weight, of_x, of_weight;
+};
+
+}  // namespace lra::ops
