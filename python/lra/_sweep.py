@@ -73,15 +73,18 @@ def sweep(
     `task` and `mixer` are as in train(), or lists of them. Settings are compared by their mean
     validation accuracy over the seeds; the test split is read for the chosen ones alone, whose
     records say how many were tried (`record["tuning"]`). `halving` stops hopeless ones early;
-    `jobs` trains several runs at once, a list as `device` each of them on one of several devices. The same call resumes a sweep that was stopped; with other
-    values to compare it goes on with them and keeps the runs that are done. Raises Error,
-    also for a folder that has another suite; after Ctrl-C, KeyboardInterrupt.
+    `jobs` trains several runs at once, a list as `device` each of them on one of several devices.
+    The same call resumes a sweep that was stopped; with other values to compare it goes on with
+    them and keeps the runs that are done. Raises Error, also for a folder that has another suite;
+    after Ctrl-C, KeyboardInterrupt.
     """
     sources = [Source(layer) for layer in _listed(mixer)]
     tasks = _listed(task)
     names = [*tasks, *(source.name for source in sources)]
     seeds = _listed(plain(seed))
     folder = Path(out or "runs/sweep-" + "-".join(names).replace(":", "."))
+    several = isinstance(device, (list, tuple))
+    where = {"devices": ",".join(map(str, device))} if several else {"device": device}
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(source.kept_in(folder)) for source in sources]
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,9 +96,7 @@ def sweep(
         try:
             _process.run(
                 ["suite", "run", str(file), *option_words(
-                    out=folder, data=data, threads=threads, jobs=jobs, quiet=quiet,
-                    **({"devices": ",".join(map(str, device))} if isinstance(device, (list, tuple))
-                       else {"device": device}))],
+                    out=folder, data=data, threads=threads, jobs=jobs, quiet=quiet, **where)],
                 os.pathsep.join(dict.fromkeys(path for path in folders if path)), good=(0, 3, 4))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"{folder}: saved and stopped; the same call resumes it") from None

@@ -206,9 +206,9 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   Suite suite = read_suite(a.file);
   if (a.all || !a.only.empty()) suite.left_out.clear();
   if (!a.only.empty()) return run_one(suite, program, a);
-  std::vector<std::string> devices = {program.common.device};
-  if (!a.devices.empty()) devices.clear();
-  for (const std::string& device : a.devices) devices.push_back(find_device(device));
+  std::vector<std::string> devices = a.devices;
+  if (devices.empty()) devices = {program.common.device};
+  for (std::string& device : devices) device = find_device(device);
   const Places places(devices, a.jobs);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out, data);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kTile = 16;  // positions that are read at a time
 
-// What the walks of a backward pass hand on: e, du [batch, length, heads, V]; w and r [batch,
+// The walks of a backward pass hand these on: e and du [batch, length, heads, V]; w and r [batch,
 // length, heads, K], where r holds q dq - k w before the last walk.
 struct MatrixScratch {
   float *e = nullptr, *du = nullptr, *w = nullptr, *r = nullptr;
@@ -97,7 +97,7 @@ struct RowState {
   }
 };
 
-// What walks have to do with: problem, results, and the numbers of a position.
+// All walks share the problem, its results, and the numbers of a position.
 template <typename T>
 struct MatrixWalk {
   MatrixScan<T> p;
