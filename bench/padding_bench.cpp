@@ -19,7 +19,6 @@
 #include "training/loop/batches.h"
 #include "training/loop/stepper.h"
 #include "training/ranks/flat_parameters.h"
-#include "training/run/tensor_arena.h"
 #include "training/run/tensor_memory.h"
 #include "training/settings/presets.h"
 #include "training/settings/run_config.h"

@@ -16,8 +16,29 @@ constexpr Isa kVectors[] = {Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
 constexpr Isa kTiles[] = {Isa::kAmx, Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kRef};
 constexpr Isa kTilesOrPairs[] = {Isa::kAmx,  Isa::kAvx512Bf16, Isa::kAvx512,
                                  Isa::kAvx2, Isa::kNeon,       Isa::kRef};
-constexpr Isa kAll[] = {Isa::kRef,        Isa::kNeon, Isa::kAvx2,       Isa::kAvx512,
-                        Isa::kAvx512Bf16, Isa::kAmx,  Isa::kAmxEmulated};
+bool has_emulated_tiles() {
+  using Forward = void(const AttentionProblem&, const AttentionForward<Bf16>&);
+#if defined(__aarch64__)
+  Forward* const linked = neon::emulated::attention_forward;
+#else
+  Forward* const linked = avx2::emulated::attention_forward;
+#endif
+  return linked != nullptr && (has_avx2() || has_neon());
+}
+
+// In the order of Isa.
+struct {
+  const char* name;
+  bool (*is_available)();
+} constexpr kIsas[] = {
+    {"ref", [] { return true; }},
+    {"neon", has_neon},
+    {"avx2", has_avx2},
+    {"avx512", has_avx512},
+    {"avx512_bf16", has_avx512_bf16},
+    {"amx", has_amx},
+    {"amx_emulated", has_emulated_tiles},
+};
 
 struct OrderedList {
   Op op;
@@ -55,11 +76,11 @@ constexpr OrderedList kOrderedLists[] = {
 
 Isa forced_isa(std::string_view name) {
   std::string names;
-  for (const Isa isa : kAll) {
-    if (!names.empty()) names += isa == std::end(kAll)[-1] ? " or " : ", ";
-    names += isa_name(isa);
-    if (name != isa_name(isa)) continue;
-    if (isa_available(isa)) return isa;
+  for (size_t n = 0; n < std::size(kIsas); ++n) {
+    if (!names.empty()) names += n + 1 == std::size(kIsas) ? " or " : ", ";
+    names += kIsas[n].name;
+    if (name != kIsas[n].name) continue;
+    if (kIsas[n].is_available()) return static_cast<Isa>(n);
     throw Error({"LRA_KERNELS", "this processor cannot run '" + std::string(name) + "'", "ref",
                  "unset it to take the best that runs"});
   }
@@ -74,57 +95,11 @@ bool is_best(Isa isa) {
   return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa);
 }
 
-bool has_emulated_tiles() {
-  using Forward = void(const AttentionProblem&, const AttentionForward<Bf16>&);
-#if defined(__aarch64__)
-  Forward* const linked = neon::emulated::attention_forward;
-#else
-  Forward* const linked = avx2::emulated::attention_forward;
-#endif
-  return linked != nullptr && (has_avx2() || has_neon());
-}
-
 }  // namespace
 
-const char* isa_name(Isa isa) {
-  switch (isa) {
-    case Isa::kNeon:
-      return "neon";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx512Bf16:
-      return "avx512_bf16";
-    case Isa::kAmx:
-      return "amx";
-    case Isa::kAmxEmulated:
-      return "amx_emulated";
-    case Isa::kRef:
-      break;
-  }
-  return "ref";
-}
+const char* isa_name(Isa isa) { return kIsas[static_cast<size_t>(isa)].name; }
 
-bool isa_available(Isa isa) {
-  switch (isa) {
-    case Isa::kNeon:
-      return has_neon();
-    case Isa::kAvx2:
-      return has_avx2();
-    case Isa::kAvx512:
-      return has_avx512();
-    case Isa::kAvx512Bf16:
-      return has_avx512_bf16();
-    case Isa::kAmx:
-      return has_amx();
-    case Isa::kAmxEmulated:
-      return has_emulated_tiles();
-    case Isa::kRef:
-      break;
-  }
-  return true;
-}
+bool isa_available(Isa isa) { return kIsas[static_cast<size_t>(isa)].is_available(); }
 
 Isa choose(Op op) {
   const auto* const list = std::find_if(std::begin(kOrderedLists), std::end(kOrderedLists),

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace lra::kernels {
@@ -18,7 +19,11 @@ namespace lra::kernels {
 // and in programs that link the emulated kernels, as tests do.
 enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 
-// Every architecture has these six:
+// Every architecture has these eight:
+//   LRA_DECLARE_KERNELS   declares functions defined by the reference and by vector code
+//   LRA_RETURN_BEST       returns the call that follows `op`, taken from its best implementation,
+//   or
+//                         from the reference if T is double
 //   LRA_VECTOR_ISAS       the instruction sets that vector code (simd.h) is compiled for
 //   LRA_DECLARE_SIMD      declares functions defined by vector code, once for each of them
 //   LRA_RETURN_CALL       returns the call, or the function, that follows `isa`, taken from the
@@ -27,6 +32,17 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 //                         may be missing
 //   LRA_RETURN_TILES_CALL LRA_RETURN_CALL for functions that tiles define, too; `isa` is a variable
 //   LRA_RETURN_PAIRS_CALL the same for those that products of bfloat16 pairs define as well
+#define LRA_DECLARE_KERNELS(...) \
+  namespace ref {                \
+  __VA_ARGS__                    \
+  }                              \
+  LRA_DECLARE_SIMD(__VA_ARGS__)
+#define LRA_RETURN_BEST(T, op, ...)           \
+  if constexpr (std::is_same_v<T, double>) {  \
+    return ref::__VA_ARGS__;                  \
+  } else {                                    \
+    LRA_RETURN_CALL(choose(op), __VA_ARGS__); \
+  }
 #define LRA_DECLARE_EMULATED(...) \
   LRA_DECLARE_SIMD(namespace emulated { __VA_ARGS__ __attribute__((weak)); })
 #if defined(__aarch64__)

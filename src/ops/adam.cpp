@@ -8,8 +8,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-
 // Parameters, their gradients and moments are float32 or float64, regardless of the activations.
 template <typename F>
 auto with_parameter_type(const Tensor& t, F f) {
@@ -26,8 +24,7 @@ void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tens
     LRA_CHECK(t->is_contiguous());
     LRA_CHECK_EQ(t->numel(), parameters.numel());
   }
-  with_parameter_type(parameters, [&](auto zero) {
-    using T = decltype(zero);
+  with_parameter_type(parameters, [&]<typename T>(T) {
     kernels::adam_step<T>(parameters.numel(), parameters.mutable_data_ptr<T>(),
                           gradients.const_data_ptr<T>(), m.mutable_data_ptr<T>(),
                           v.mutable_data_ptr<T>(),
@@ -43,8 +40,7 @@ void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tens
 
 double gradient_norm_impl(const Tensor& gradients) {
   LRA_CHECK(gradients.is_contiguous());
-  return with_parameter_type(gradients, [&](auto zero) {
-    using T = decltype(zero);
+  return with_parameter_type(gradients, [&]<typename T>(T) {
     return std::sqrt(
         kernels::sum_of_squares<T>(gradients.numel(), gradients.const_data_ptr<T>()).sum);
   });
@@ -54,23 +50,20 @@ double gradient_norm_impl(const Tensor& gradients) {
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
                const AdamOptions& o, int64_t step, double grad_scale) {
-  static const auto op = find_op<void(Tensor&, const Tensor&, Tensor&, Tensor&,
-                                      at::ArrayRef<double>, int64_t, double)>("lra::adam_step_");
   const std::array<double, 5> options = {o.learning_rate, o.beta1, o.beta2, o.epsilon,
                                          o.weight_decay};
-  op.call(parameters, gradients, m, v, options, step, grad_scale);
+  dispatch<"lra::adam_step_", adam_step_impl>(parameters, gradients, m, v, options, step,
+                                              grad_scale);
 }
 
 double gradient_norm(const Tensor& gradients) {
-  static const auto op = find_op<double(const Tensor&)>("lra::gradient_norm");
-  return op.call(gradients);
+  return dispatch<"lra::gradient_norm", gradient_norm_impl>(gradients);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "adam_step_(Tensor(a!) parameters, Tensor gradients, Tensor(b!) m, Tensor(c!) v, float[] "
-      "options, int step, "
-      "float grad_scale) -> ()");
+      "options, int step, float grad_scale) -> ()");
   m.def("gradient_norm(Tensor gradients) -> float");
 }
 

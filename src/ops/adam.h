@@ -11,11 +11,11 @@ struct AdamOptions {
 
 // Updates parameters, m and v in place (flat, contiguous, one type). `step` counts the updates
 // already made; `grad_scale` multiplies the gradient first. kernels/adam/adam.h has the equations.
-void adam_step(at::Tensor& parameters, const at::Tensor& gradients, at::Tensor& m, at::Tensor& v,
+void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
                const AdamOptions& options, int64_t step, double grad_scale);
 
 // L2 norm of a flat array, the same bits at any number of threads; NaN or infinity when an element
 // is.
-double gradient_norm(const at::Tensor& gradients);
+double gradient_norm(const Tensor& gradients);
 
 }  // namespace lra::ops

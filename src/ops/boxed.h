@@ -12,8 +12,8 @@ namespace lra::ops {
 using Stack = torch::jit::Stack;
 using Values = c10::ArrayRef<c10::IValue>;
 
-inline at::Tensor tensor_or_undefined(const c10::IValue& value) {
-  return value.isNone() ? at::Tensor() : value.toTensor();
+inline Tensor tensor_or_undefined(const c10::IValue& value) {
+  return value.isNone() ? Tensor() : value.toTensor();
 }
 
 // A kernel that takes all values of an operator and gives its results: m.impl(name,

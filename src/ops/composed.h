@@ -15,10 +15,9 @@ namespace lra::ops {
 // return, and is undefined for inputs that need no gradient. Throws lra::Error for bfloat16, whose
 // parameters are rounded to other tensors on their way in.
 template <typename Composed>
-torch::autograd::variable_list composed_gradients(const char* op, const Composed& composed,
-                                                  const torch::autograd::variable_list& inputs,
-                                                  const torch::autograd::variable_list& grads,
-                                                  size_t num_arguments) {
+variable_list composed_gradients(const char* op, const Composed& composed,
+                                 const variable_list& inputs, const variable_list& grads,
+                                 size_t num_arguments) {
   if (inputs[0].scalar_type() == at::kBFloat16) {
     throw Error({.where = op,
                  .what = "has no second derivative in bfloat16",
@@ -26,7 +25,7 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
                  .advice = ""});
   }
   // Aliases: a path from one input through another is not part of this operator.
-  torch::autograd::variable_list aliases = inputs, wanted;
+  variable_list aliases = inputs, wanted;
   std::vector<size_t> places;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
@@ -34,8 +33,8 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
     wanted.push_back(aliases[i]);
     places.push_back(i);
   }
-  torch::autograd::variable_list results, of_results;
-  const torch::autograd::variable_list all = composed(aliases);
+  variable_list results, of_results;
+  const variable_list all = composed(aliases);
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].defined() || !all[i].requires_grad()) continue;
     results.push_back(all[i]);
@@ -44,7 +43,7 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
   const auto found = torch::autograd::grad(results, wanted, of_results,
                                            /*retain_graph=*/true, /*create_graph=*/true,
                                            /*allow_unused=*/true);
-  torch::autograd::variable_list gradients(num_arguments);
+  variable_list gradients(num_arguments);
   for (size_t n = 0; n < places.size(); ++n) gradients[places[n]] = found[n];
   return gradients;
 }
@@ -52,17 +51,16 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
 // The same without a graph: the backward pass of a fused operator on devices without kernels for
 // it. Gradients of all inputs that exist, undefined where they have none.
 template <typename Composed>
-torch::autograd::variable_list composed_backward_pass(const Composed& composed,
-                                                      const torch::autograd::variable_list& inputs,
-                                                      const at::Tensor& grad) {
+variable_list composed_backward_pass(const Composed& composed, const variable_list& inputs,
+                                     const Tensor& grad) {
   const at::AutoGradMode with_gradients(true);
-  torch::autograd::variable_list leaves, wanted;
-  for (const at::Tensor& t : inputs) {
+  variable_list leaves, wanted;
+  for (const Tensor& t : inputs) {
     leaves.push_back(t.defined() ? t.detach().set_requires_grad(true) : t);
     if (t.defined()) wanted.push_back(leaves.back());
   }
   const auto found = torch::autograd::grad({composed(leaves)}, wanted, {grad});
-  torch::autograd::variable_list gradients(inputs.size());
+  variable_list gradients(inputs.size());
   for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined()) gradients[i] = found[next++];
   }
@@ -71,14 +69,14 @@ torch::autograd::variable_list composed_backward_pass(const Composed& composed,
 
 // t [B, L, D], 0 where the mask, uint8 [B, L], is 0: filled, not multiplied by 0, since padding may
 // hold anything.
-inline at::Tensor without_padding(const at::Tensor& t, const std::optional<at::Tensor>& mask) {
+inline Tensor without_padding(const Tensor& t, const MaybeTensor& mask) {
   return mask ? t.masked_fill(mask->eq(0).unsqueeze(2), 0) : t;
 }
 
 // [1 or 2, ...], real and perhaps imaginary parts, as complex numbers in double precision: powers
 // of poles near 1 need it.
-inline at::Tensor wide_complex(const at::Tensor& planes) {
-  const at::Tensor wide = planes.to(at::kDouble);
+inline Tensor wide_complex(const Tensor& planes) {
+  const Tensor wide = planes.to(at::kDouble);
   return at::complex(wide[0], planes.size(0) == 2 ? wide[1] : at::zeros_like(wide[0]));
 }
 

@@ -9,10 +9,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 
 Tensor argument_of_silu(const Tensor& x, const Mask& mask, const Tensor& kernel, const Tensor& bias,
                         int64_t future) {
@@ -66,8 +63,7 @@ Tensor convolution_silu_on_cpu(const Tensor& x, const Mask& mask, const Tensor& 
   if (!has_few_lags(kernel)) return composed_convolution_silu(x, mask, kernel, bias, future);
   const ShortConvolutionArguments in(x, mask, kernel, bias, future);
   const Tensor y = at::empty(x.sizes(), x.options());
-  with_float_type(x, "lra::convolution_silu", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::convolution_silu", [&]<typename T>(T) {
     kernels::short_convolution_forward(in.problem<T>(), mutable_data<T>(y));
   });
   return y;
@@ -80,19 +76,12 @@ ConvolutionSiluGradients convolution_silu_backward_on_cpu(const Tensor& grad, co
     return composed_convolution_silu_backward(grad, x, mask, kernel, bias, future);
   const ShortConvolutionArguments in(x, mask, kernel, bias, future);
   const ShortConvolutionResults to(in, grad);
-  with_float_type(x, "lra::convolution_silu", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::convolution_silu", [&]<typename T>(T) {
     kernels::short_convolution_backward(in.problem<T>(), const_data<T>(to.grad),
                                         mutable_data<T>(to.of_x),
                                         mutable_data<kernels::Wide<T>>(to.of_parameters));
   });
   return to.gradients();
-}
-
-Tensor call_convolution_silu(const Tensor& x, const Mask& mask, const Tensor& kernel,
-                             const Tensor& bias, int64_t future) {
-  static const auto op = find_op<decltype(convolution_silu_on_cpu)>("lra::convolution_silu");
-  return op.call(x, mask, kernel, bias, future);
 }
 
 struct ConvolutionSiluFunction : torch::autograd::Function<ConvolutionSiluFunction> {
@@ -101,7 +90,8 @@ struct ConvolutionSiluFunction : torch::autograd::Function<ConvolutionSiluFuncti
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x, kernel, bias, tensor_or_empty(mask)});
     ctx->saved_data["future"] = future;
-    return call_convolution_silu(x, mask, kernel, bias, future);
+    return dispatch<"lra::convolution_silu", convolution_silu_on_cpu>(x, mask, kernel, bias,
+                                                                      future);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
@@ -114,10 +104,9 @@ struct ConvolutionSiluFunction : torch::autograd::Function<ConvolutionSiluFuncti
       return composed_gradients("lra::convolution_silu", y, {saved[0], saved[1], saved[2]}, grads,
                                 5);
     }
-    static const auto op =
-        find_op<decltype(convolution_silu_backward_on_cpu)>("lra::convolution_silu_backward");
     const auto [of_x, of_kernel, of_bias] =
-        op.call(grads[0], saved[0], mask, saved[1], saved[2], future);
+        dispatch<"lra::convolution_silu_backward", convolution_silu_backward_on_cpu>(
+            grads[0], saved[0], mask, saved[1], saved[2], future);
     return {of_x, of_kernel, of_bias, Tensor(), Tensor()};
   }
 };
@@ -126,7 +115,8 @@ struct ConvolutionSiluFunction : torch::autograd::Function<ConvolutionSiluFuncti
 
 Tensor convolution_silu(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
                         const Tensor& bias_D, int64_t future) {
-  return call_convolution_silu(x_BLD, optional_tensor(mask_BL), kernel_DK, bias_D, future);
+  return dispatch<"lra::convolution_silu", convolution_silu_on_cpu>(x_BLD, optional_tensor(mask_BL),
+                                                                    kernel_DK, bias_D, future);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

@@ -12,7 +12,7 @@ inline constexpr int64_t kMostFusedLags = 8;
 // SiLU(long_convolution(x, mask, kernel, future) + bias), 0 where the mask is 0: shapes and rules
 // of long_convolution, bias [D] of the kernel's dtype. x may be a part of longer rows. Wider
 // kernels and other devices take one operator after another.
-at::Tensor convolution_silu(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
-                            const at::Tensor& kernel_DK, const at::Tensor& bias_D, int64_t future);
+Tensor convolution_silu(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
+                        const Tensor& bias_D, int64_t future);
 
 }  // namespace lra::ops

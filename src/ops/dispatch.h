@@ -8,6 +8,8 @@
 
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/simd/bf16.h"
 #include "ops/libtorch.h"
@@ -20,16 +22,36 @@ c10::TypedOperatorHandle<Signature> find_op(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-inline std::optional<at::Tensor> optional_tensor(const at::Tensor& t) {
-  return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt;
+// A name as an argument of a template.
+template <size_t kSize>
+struct OpName {
+  constexpr OpName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
+  char text[kSize] = {};
+};
+
+// Calls the operator of this name, looked up at the first call; `kKernel`, a kernel of it, gives
+// the signature: dispatch<"lra::linear", linear_on_cpu>(x, weight, bias).
+template <OpName kName, auto kKernel, typename... Arguments>
+decltype(auto) dispatch(Arguments&&... arguments) {
+  static const auto op = find_op<std::remove_pointer_t<decltype(kKernel)>>(kName.text);
+  return op.call(std::forward<Arguments>(arguments)...);
 }
 
-inline at::Tensor tensor_or_empty(const std::optional<at::Tensor>& t) {
-  return t ? *t : at::Tensor();
+// Function::apply as a kernel with the signature of another: m.impl(name,
+// applies<Function>(kernel)).
+template <typename Function, typename Result, typename... Arguments>
+auto applies(Result (*)(Arguments...)) {
+  return [](Arguments... arguments) -> Result { return Function::apply(arguments...); };
 }
+
+inline MaybeTensor optional_tensor(const Tensor& t) {
+  return t.defined() ? MaybeTensor(t) : std::nullopt;
+}
+
+inline Tensor tensor_or_empty(const MaybeTensor& t) { return t ? *t : Tensor(); }
 
 // Checks a mask of valid positions, uint8 [batch, length].
-inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int64_t length) {
+inline void check_mask(const MaybeTensor& mask, int64_t batch, int64_t length) {
   if (!mask) return;
   LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);
   LRA_CHECK_EQ(mask->size(0), batch);
@@ -38,16 +60,16 @@ inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int
 
 // The lengths of examples, int32 [batch], in a mask whose ones come first; undefined without one.
 // Throws lra::Error for another mask on the CPU; one on a GPU is not read.
-at::Tensor lengths_of(const std::optional<at::Tensor>& mask);
+Tensor lengths_of(const MaybeTensor& mask);
 
 // The elements of a mask; null without one.
-inline const uint8_t* mask_data(const std::optional<at::Tensor>& mask) {
+inline const uint8_t* mask_data(const MaybeTensor& mask) {
   return mask ? mask->const_data_ptr<uint8_t>() : nullptr;
 }
 
 // The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
 template <typename T>
-const T* const_data(const at::Tensor& t) {
+const T* const_data(const Tensor& t) {
   if constexpr (std::is_same_v<T, kernels::Bf16>) {
     return reinterpret_cast<const T*>(t.const_data_ptr<at::BFloat16>());
   } else {
@@ -55,7 +77,7 @@ const T* const_data(const at::Tensor& t) {
   }
 }
 template <typename T>
-T* mutable_data(const at::Tensor& t) {
+T* mutable_data(const Tensor& t) {
   if constexpr (std::is_same_v<T, kernels::Bf16>) {
     return reinterpret_cast<T*>(t.mutable_data_ptr<at::BFloat16>());
   } else {
@@ -65,7 +87,7 @@ T* mutable_data(const at::Tensor& t) {
 
 // Calls f with a value of the tensor's element type: float, Bf16 or double.
 template <typename F>
-auto with_float_type(const at::Tensor& t, const char* op, F f) {
+auto with_float_type(const Tensor& t, const char* op, F f) {
   if (t.scalar_type() == at::kFloat) return f(float{});
   if (t.scalar_type() == at::kDouble) return f(double{});
   if (t.scalar_type() == at::kBFloat16) return f(kernels::Bf16{});

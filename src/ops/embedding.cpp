@@ -8,10 +8,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Some rows at a time, so that little of the gradient exists in float32.
 Tensor sum_by_token_impl(const Tensor& grad, const Tensor& tokens, int64_t rows) {
   constexpr int64_t kRowsAtOnce = 4096;
@@ -47,9 +43,7 @@ Tensor rounded_rows(const Tensor& table, const Tensor& tokens) {
 }
 
 Tensor sum_by_token(const Tensor& grad, const Tensor& tokens, int64_t rows) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, int64_t)>("lra::sum_by_token");
-  return op.call(grad, tokens, rows);
+  return dispatch<"lra::sum_by_token", sum_by_token_impl>(grad, tokens, rows);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

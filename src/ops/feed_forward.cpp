@@ -11,14 +11,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-using MaybeTensor = std::optional<Tensor>;
-using Signature = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                         double, int64_t, const MaybeTensor&, const MaybeTensor&);
-
 constexpr double kNormEps = 1e-6;
 
 // Rows at a time on the CPU: the values between the two products stay in the cache and never exist
@@ -200,9 +192,9 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
 Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
                     const Tensor& b2, double dropout, uint64_t key, const Tensor& norm_weight,
                     const Tensor& norm_bias) {
-  static const auto op = find_op<Signature>("lra::feed_forward");
-  return op.call(x, w1, b1, w2, b2, dropout, static_cast<int64_t>(key),
-                 optional_tensor(norm_weight), optional_tensor(norm_bias));
+  return dispatch<"lra::feed_forward", feed_forward_impl>(
+      x, w1, b1, w2, b2, dropout, static_cast<int64_t>(key), optional_tensor(norm_weight),
+      optional_tensor(norm_bias));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

@@ -11,8 +11,8 @@ namespace lra::ops {
 // which recomputes everything after GELU; without gradients nothing is kept and, without dropout,
 // GELU is fused into the first product. Rows are computed in slices, so that nothing else of the
 // hidden width exists for all of them.
-at::Tensor feed_forward(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1,
-                        const at::Tensor& w2, const at::Tensor& b2, double dropout, uint64_t key,
-                        const at::Tensor& norm_weight = {}, const at::Tensor& norm_bias = {});
+Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
+                    const Tensor& b2, double dropout, uint64_t key, const Tensor& norm_weight = {},
+                    const Tensor& norm_bias = {});
 
 }  // namespace lra::ops

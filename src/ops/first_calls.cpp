@@ -11,7 +11,7 @@ namespace {
 [[maybe_unused]] const bool kCalled = [] {
   const at::NoGradGuard guard;
   for (const auto type : {at::kFloat, at::kDouble}) {
-    const at::Tensor x = at::full({64}, 0.5, type);
+    const Tensor x = at::full({64}, 0.5, type);
     for (const auto function : {&at::exp, &at::expm1, &at::log, &at::log1p, &at::log2, &at::sqrt,
                                 &at::tanh, &at::erf, &at::sin, &at::cos}) {
       (void)function(x);

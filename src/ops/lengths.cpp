@@ -4,11 +4,11 @@
 
 namespace lra::ops {
 
-at::Tensor lengths_of(const std::optional<at::Tensor>& mask) {
+Tensor lengths_of(const MaybeTensor& mask) {
   if (!mask) return {};
   if (!mask->is_cpu()) return mask->sum(1, /*keepdim=*/false, at::kInt);
   const int64_t batch = mask->size(0), length = mask->size(1);
-  const at::Tensor lengths = at::empty({batch}, at::kInt);
+  const Tensor lengths = at::empty({batch}, at::kInt);
   for (int64_t b = 0; b < batch; ++b) {
     const uint8_t *row = mask->const_data_ptr<uint8_t>() + b * length, *end = row + length;
     const uint8_t* padding = std::find(row, end, uint8_t{0});

@@ -8,3 +8,13 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/module.h>
+
+namespace lra::ops {
+
+// Names of the library that all operators use.
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+}  // namespace lra::ops

@@ -11,13 +11,8 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-using Pointwise = Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&,
-                         std::string_view, c10::List<std::optional<at::Scalar>>,
-                         std::optional<std::string_view>);
+using Pointwise = Tensor(const Tensor&, const Tensor&, const MaybeTensor&, std::string_view,
+                         c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
 
 // oneDNN's own C symbols are not exported by the wheel; this internal operator is, and takes any
 // strides.
@@ -113,7 +108,7 @@ Tensor in_best_type(const Tensor& x, const Tensor& w, const Tensor& bias, Produc
   return has_slow_products(x) ? widened(x, w, bias, product) : product(x, w, bias);
 }
 
-Tensor linear_impl(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+Tensor linear_impl(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
   return in_best_type(x, beside(weight, x), tensor_or_empty(bias), direct_linear);
 }
 
@@ -144,7 +139,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   return {grad_x, grad_weight, grad_bias};
 }
 
-Tensor composed_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+Tensor composed_linear(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
   return at::linear(x, beside(weight, x), bias ? optional_tensor(beside(*bias, x)) : bias);
 }
 
@@ -155,7 +150,7 @@ Tensor composed_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   // The bias is optional, not undefined: the library takes no undefined tensor for an input.
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight_in,
-                        const std::optional<Tensor>& bias) {
+                        const MaybeTensor& bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const Tensor weight = beside(weight_in, x);
     ctx->save_for_backward({x, weight, tensor_or_empty(bias)});
@@ -177,36 +172,25 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   }
 };
 
-Tensor linear_autograd(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  return LinearFunction::apply(x, weight, bias);
-}
-
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&)>("lra::linear");
-  return op.call(x, weight, optional_tensor(bias));
+  return dispatch<"lra::linear", linear_impl>(x, weight, optional_tensor(bias));
 }
 
 Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&)>("lra::linear_backward_input");
-  return op.call(grad, weight);
+  return dispatch<"lra::linear_backward_input", linear_backward_input_impl>(grad, weight);
 }
 
 LinearGrads linear_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, bool need_x,
                             bool need_bias) {
-  static const auto op = find_op<std::tuple<Tensor, Tensor, Tensor>(
-      const Tensor&, const Tensor&, const Tensor&, bool, bool)>("lra::linear_backward");
-  auto [grad_x, grad_weight, grad_bias] = op.call(grad, x, weight, need_x, need_bias);
+  auto [grad_x, grad_weight, grad_bias] =
+      dispatch<"lra::linear_backward", linear_backward_impl>(grad, x, weight, need_x, need_bias);
   return {grad_x, grad_weight, grad_bias};
 }
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&)>("lra::linear_gelu");
-  return op.call(x, weight, bias);
+  return dispatch<"lra::linear_gelu", linear_gelu_impl>(x, weight, bias);
 }
 
 std::string linear_choice() {
@@ -230,6 +214,6 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("linear_backward", linear_backward_impl);
 }
 
-TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("linear", linear_autograd); }
+TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("linear", applies<LinearFunction>(linear_impl)); }
 
 }  // namespace lra::ops

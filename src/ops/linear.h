@@ -19,20 +19,20 @@
 namespace lra::ops {
 
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N].
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // The backward pass on its own, without autograd: grad_x [..., K], grad_weight [N, K], grad_bias
 // [N].
 struct LinearGrads {
-  at::Tensor x, weight, bias;
+  Tensor x, weight, bias;
 };
-LinearGrads linear_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                            bool need_x, bool need_bias);
+LinearGrads linear_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, bool need_x,
+                            bool need_bias);
 // Only grad_x: grad [M, N], weight [N, K] in the type of grad -> [M, K].
-at::Tensor linear_backward_input(const at::Tensor& grad, const at::Tensor& weight);
+Tensor linear_backward_input(const Tensor& grad, const Tensor& weight);
 
 // gelu_tanh(x W^T + b), on AVX-512 in one pass; not differentiable (feed_forward.h is).
-at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 // "library", "onednn" or "onednn, library for long sums": the implementation for float32 on the
 // CPU.

@@ -7,10 +7,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 
 // Lags up to which sums are faster than transforms (docs/numerics.md).
 constexpr int64_t kMaxDirectWidth = 32;
@@ -39,8 +36,7 @@ Tensor convolution_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kerne
   check_arguments(x_in, mask, kernel, future);
   const Tensor x = x_in.contiguous(), weights = kernel.t().contiguous();
   Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::convolution", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::convolution", [&]<typename T>(T) {
     auto problem = convolution_problem<T>(x, mask, kernel.size(1), future);
     problem.kernel = const_data<kernels::Wide<T>>(weights);
     problem.y = mutable_data<T>(y);
@@ -64,8 +60,7 @@ std::tuple<Tensor, Tensor> backward_cpu(const Tensor& grad_in, const Tensor& x_i
   if (needed[1]) of_kernel = at::empty({width, x.size(2)}, kernel.options());
   // Turned around, the kernel takes the gradient of y to that of x.
   const Tensor weights = (is_direct ? kernel.flip(1) : kernel).t().contiguous();
-  with_float_type(x, "lra::convolution_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::convolution_backward", [&]<typename T>(T) {
     using W = kernels::Wide<T>;
     auto problem = convolution_problem<T>(x, mask, width, future);
     const T* const grads = const_data<T>(grad);
@@ -86,8 +81,7 @@ std::tuple<Tensor, Tensor> backward_cpu(const Tensor& grad_in, const Tensor& x_i
 }
 
 Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
-  static const auto op = find_op<decltype(convolution_cpu)>("lra::convolution");
-  return op.call(x, mask, kernel, future);
+  return dispatch<"lra::convolution", convolution_cpu>(x, mask, kernel, future);
 }
 
 Tensor composed_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
@@ -145,9 +139,9 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
       };
       return composed_gradients("lra::convolution", y, {x, kernel}, grads, 4);
     }
-    static const auto op = find_op<decltype(backward_cpu)>("lra::convolution_backward");
-    auto [of_x, of_kernel] = op.call(grad, x, mask, kernel, future,
-                                     {ctx->needs_input_grad(0), ctx->needs_input_grad(1)});
+    auto [of_x, of_kernel] = dispatch<"lra::convolution_backward", backward_cpu>(
+        grad, x, mask, kernel, future,
+        std::array{ctx->needs_input_grad(0), ctx->needs_input_grad(1)});
     return {of_x, of_kernel, Tensor(), Tensor()};
   }
 };
@@ -173,8 +167,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
         composed_convolution);
   m.def(
       "convolution_backward(Tensor grad, Tensor x, Tensor? mask, Tensor kernel, int future, "
-      "bool[2] "
-      "needed) -> (Tensor, Tensor)",
+      "bool[2] needed) -> (Tensor, Tensor)",
       composed_backward);
 }
 

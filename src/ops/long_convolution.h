@@ -13,16 +13,16 @@ namespace lra::ops {
 // Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
 // through Fourier transforms (kernels/convolution/transforms.h, which states the memory). The same
 // bits at any number of threads.
-at::Tensor long_convolution(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
-                            const at::Tensor& kernel_DK, int64_t future);
+Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
+                        int64_t future);
 
 // The lags of a kernel that meet something in a sequence of `length` positions: a view of them, and
 // how many are in the future. long_convolution() takes them out itself; whoever computes on a
 // kernel before may do so on less.
 struct UsedLags {
-  at::Tensor kernel_DK;
+  Tensor kernel_DK;
   int64_t future;
 };
-UsedLags used_lags(const at::Tensor& kernel_DK, int64_t future, int64_t length);
+UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length);
 
 }  // namespace lra::ops

@@ -13,8 +13,6 @@
 namespace lra::ops::meta {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Sizes = c10::SymDimVector;
@@ -26,6 +24,18 @@ Tensor wide_result(const Sizes& sizes, const Tensor& like) {
   return at::empty_symint(sizes, like.options().dtype(wide_type(like)));
 }
 Tensor contiguous_like(const Tensor& t) { return at::empty_symint(t.sym_sizes(), t.options()); }
+
+using In = const Tensor&;
+using MaybeIn = const MaybeTensor&;
+// Kernels of operators whose result is like the first of their arguments, or the second.
+template <typename... Others>
+Tensor like_first(const Tensor& t, Others...) {
+  return contiguous_like(t);
+}
+template <typename... Others>
+Tensor like_second(const Tensor&, const Tensor& t, Others...) {
+  return contiguous_like(t);
+}
 
 // The sizes of `t` with another last one.
 Sizes with_last(const Tensor& t, c10::SymInt last) {
@@ -137,8 +147,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
     return wide_result({rows, grad.sym_size(1)}, grad);
   });
 
-  m.impl("layer_norm",
-         [](const Tensor& x, const Tensor&, const Tensor&, double) { return contiguous_like(x); });
+  m.impl("layer_norm", like_first<In, In, double>);
   m.impl("layer_norm_forward", layer_norm_forward);
   m.impl("layer_norm_backward", layer_norm_backward);
   m.impl("row_norm_forward", [](const Tensor& x, const Tensor&, double, bool) {
@@ -148,41 +157,33 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("row_norm_backward",
          [](const Tensor&, const Tensor& x, const Tensor&, const Tensor&, const Tensor& weight,
             bool) { return Two(contiguous_like(x), contiguous_like(weight)); });
-  m.impl("activation_backward",
-         [](const Tensor&, const Tensor& x, int64_t) { return contiguous_like(x); });
+  m.impl("activation_backward", like_second<int64_t>);
   m.impl("gate", gate);
   m.impl("gate_backward", gate_backward);
-  m.impl("silu", [](const Tensor& x, const MaybeTensor&) { return contiguous_like(x); });
+  m.impl("silu", like_first<MaybeIn>);
   m.impl("silu_backward", gate_backward);
-  m.impl("dropout", [](const Tensor& x, double, int64_t) { return contiguous_like(x); });
-  m.impl("dropout_add",
-         [](const Tensor& x, const Tensor&, double, int64_t) { return contiguous_like(x); });
-  m.impl("gelu_dropout",
-         [](const Tensor& x, double, int64_t, int64_t) { return contiguous_like(x); });
+  m.impl("dropout", like_first<double, int64_t>);
+  m.impl("dropout_add", like_first<In, double, int64_t>);
+  m.impl("gelu_dropout", like_first<double, int64_t, int64_t>);
   m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
     return Two(contiguous_like(x), contiguous_like(x));
   });
   m.impl("adam_step_",
          [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t, double) {});
-  m.impl("gumbel_noise_like",
-         [](const Tensor& logits, int64_t) { return contiguous_like(logits); });
+  m.impl("gumbel_noise_like", like_first<int64_t>);
 
-  m.impl("convolution", [](const Tensor& x, const MaybeTensor&, const Tensor&, int64_t) {
-    return contiguous_like(x);
-  });
+  m.impl("convolution", like_first<MaybeIn, In, int64_t>);
   m.impl("convolution_backward", [](const Tensor&, const Tensor& x, const MaybeTensor&,
                                     const Tensor& kernel, int64_t, std::array<bool, 2> needed) {
     return Two(needed[0] ? contiguous_like(x) : Tensor(),
                needed[1] ? contiguous_like(kernel) : Tensor());
   });
-  m.impl("convolution_silu", [](const Tensor& x, const MaybeTensor&, const Tensor&, const Tensor&,
-                                int64_t) { return contiguous_like(x); });
+  m.impl("convolution_silu", like_first<MaybeIn, In, In, int64_t>);
   m.impl("convolution_silu_backward", [](const Tensor&, const Tensor& x, const MaybeTensor&,
                                          const Tensor& kernel, const Tensor& bias, int64_t) {
     return Three(contiguous_like(x), contiguous_like(kernel), contiguous_like(bias));
   });
-  m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
-                             const MaybeTensor&) { return contiguous_like(x); });
+  m.impl("diagonal_scan", like_first<In, In, MaybeIn, MaybeIn>);
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_backward", selective_scan_backward);
   m.impl("selective_scan_forward",
@@ -190,9 +191,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
             const Tensor&, const MaybeTensor&, const MaybeTensor&, bool, const MaybeTensor&) {
            return Two(contiguous_like(x), result({kept_states(x, a, b)}, a));
          });
-  m.impl("gated_scan", [](const Tensor&, const Tensor& v, int64_t, const MaybeTensor&) {
-    return contiguous_like(v);
-  });
+  m.impl("gated_scan", like_second<int64_t, MaybeIn>);
   m.impl("gated_scan_backward",
          [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {
            return Two(contiguous_like(a), contiguous_like(h));
@@ -207,16 +206,14 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
                              contiguous_like(log_decay),
                              beta ? contiguous_like(*beta) : result({0}, log_decay));
          });
-  m.impl("rotate_tracks",
-         [](const Tensor& x, int64_t, const MaybeTensor&, bool) { return contiguous_like(x); });
+  m.impl("rotate_tracks", like_first<int64_t, MaybeIn, bool>);
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
     return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));
   });
   m.impl("packed_feature_attention_forward", feature_attention_forward);
   m.impl("packed_feature_attention_backward",
-         [](const Tensor&, const Tensor& qkv, const Tensor&, const Tensor&, c10::string_view,
-            const MaybeTensor&, double, double) { return contiguous_like(qkv); });
+         like_second<In, In, c10::string_view, MaybeIn, double, double>);
   m.impl("attention_forward", boxed<attention_forward>());
   m.impl("attention_backward", boxed<nothing>());
   m.impl("hash_buckets", hash_buckets);

@@ -12,12 +12,12 @@ namespace lra::ops {
 inline at::ScalarType wide_type(at::ScalarType type) {
   return type == at::kBFloat16 ? at::kFloat : type;
 }
-inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
+inline at::ScalarType wide_type(const Tensor& t) { return wide_type(t.scalar_type()); }
 
 // True if the CPU library's products of this type take longer than those of float: on processors
 // without products of bfloat16, 10 to 100 times on AVX2 and 5 times with AVX-512, and twice as long
 // on those with slow pairs alone (docs/numerics.md). They are computed in float instead.
-inline bool has_slow_products(const at::Tensor& t) {
+inline bool has_slow_products(const Tensor& t) {
   return t.scalar_type() == at::kBFloat16 && t.device().is_cpu() &&
          !kernels::isa_available(kernels::Isa::kAmx) && !has_fast_pairs();
 }
@@ -25,7 +25,7 @@ inline bool has_slow_products(const at::Tensor& t) {
 // A parameter, or any small tensor, in the dtype of the activations that it is combined with: its
 // own, or float32 with bfloat16. Differentiable: its gradient comes back in the parameter's own
 // dtype.
-inline at::Tensor beside(const at::Tensor& parameter, const at::Tensor& activations) {
+inline Tensor beside(const Tensor& parameter, const Tensor& activations) {
   const bool fits = parameter.scalar_type() == activations.scalar_type() ||
                     wide_type(activations) == parameter.scalar_type();
   TORCH_CHECK(fits, "a parameter is ", parameter.scalar_type(), " beside activations of type ",

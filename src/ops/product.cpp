@@ -11,10 +11,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Parts that a product is cut into where it is large enough: several for each thread of a large
 // machine.
 constexpr int64_t kParts = 32;
@@ -74,8 +70,7 @@ class OuterProducts {
     const int64_t run = index / (blocks_ * items_), n_parts = parts_of(n_, n_part_);
     const int64_t i = block / n_parts * m_part_, j = block % n_parts * n_part_;
     const int64_t first = run * rows_part_, count = std::min(rows_part_, rows_ - first);
-    with_float_type(a_, "lra::product", [&](auto zero) {
-      using T = decltype(zero);
+    with_float_type(a_, "lra::product", [&]<typename T>(T) {
       const auto columns = [&](const Tensor& t, int64_t column, int64_t size) {
         return kernels::MatrixColumns<T>{
             const_data<T>(t) + offset_of(t, item) + first * t.stride(-2) + column, t.stride(-2),
@@ -176,8 +171,7 @@ Tensor sum_of_rows_impl(const Tensor& x) {
   if (x.scalar_type() == at::kDouble) return x.sum(0);
   const Tensor rows = x.contiguous();
   Tensor sums = at::empty({rows.size(1)}, rows.options().dtype(at::kFloat));
-  with_float_type(rows, "sum of rows", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(rows, "sum of rows", [&]<typename T>(T) {
     if constexpr (!std::is_same_v<T, double>) {
       kernels::column_sums(rows.size(0), rows.size(1), const_data<T>(rows),
                            sums.mutable_data_ptr<float>());
@@ -205,8 +199,7 @@ struct ProductFunction : torch::autograd::Function<ProductFunction> {
 }  // namespace
 
 Tensor product(const Tensor& a, const Tensor& b) {
-  static const auto op = find_op<Tensor(const Tensor&, const Tensor&)>("lra::product");
-  return op.call(a, b);
+  return dispatch<"lra::product", product_impl>(a, b);
 }
 
 Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias) {
@@ -215,15 +208,10 @@ Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias) {
 }
 
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&)>("lra::sum_of_outer_products");
-  return op.call(a, b);
+  return dispatch<"lra::sum_of_outer_products", sum_of_outer_products_impl>(a, b);
 }
 
-Tensor sum_of_rows(const Tensor& x) {
-  static const auto op = find_op<Tensor(const Tensor&)>("lra::sum_of_rows");
-  return op.call(x);
-}
+Tensor sum_of_rows(const Tensor& x) { return dispatch<"lra::sum_of_rows", sum_of_rows_impl>(x); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("product(Tensor a, Tensor b) -> Tensor");
@@ -237,8 +225,6 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("sum_of_rows", sum_of_rows_impl);
 }
 
-TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("product", [](const Tensor& a, const Tensor& b) { return ProductFunction::apply(a, b); });
-}
+TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("product", applies<ProductFunction>(product_impl)); }
 
 }  // namespace lra::ops

@@ -12,17 +12,17 @@ namespace lra::ops {
 
 // a [..., M, K] times b [..., K, N] -> [..., M, N]; the same leading axes, any strides, expanded
 // axes too.
-at::Tensor product(const at::Tensor& a, const at::Tensor& b);
+Tensor product(const Tensor& a, const Tensor& b);
 
 // a [M, K] times b [K, N] plus an optional bias [N], all float32, by the library on larger parts
 // than product() has: for large K, where making a part costs more. Without autograd.
-at::Tensor deep_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias);
+Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias);
 
 // a [rows, M]^T times b [rows, N] -> [M, N], a sum over all rows; without autograd. float32 for
 // bfloat16.
-at::Tensor sum_of_outer_products(const at::Tensor& a, const at::Tensor& b);
+Tensor sum_of_outer_products(const Tensor& a, const Tensor& b);
 
 // x [rows, columns] -> [columns], summed over the rows; without autograd. float32 for bfloat16.
-at::Tensor sum_of_rows(const at::Tensor& x);
+Tensor sum_of_rows(const Tensor& x);
 
 }  // namespace lra::ops

@@ -6,10 +6,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 
 void check_tracks(const Tensor& x, int64_t tracks, const Mask& mask) {
   LRA_CHECK_EQ(x.dim(), 3);
@@ -32,8 +29,7 @@ Tensor rotate_on_cpu(const Tensor& x_in, int64_t tracks, const Mask& mask, bool 
     rotation.offsets.push_back(offset_of(m, back));
   }
   if (lengths.defined()) rotation.lengths = lengths.const_data_ptr<int32_t>();
-  const auto run = [&](auto word) {
-    using T = decltype(word);
+  const auto run = [&]<typename T>(T) {
     kernels::rotate(rotation, static_cast<const T*>(x.const_data_ptr()),
                     static_cast<T*>(y.mutable_data_ptr()));
   };
@@ -69,8 +65,7 @@ Tensor composed_rotation(const Tensor& x, int64_t tracks, const Mask& mask, bool
 }
 
 Tensor call_rotation(const Tensor& x, int64_t tracks, const Mask& mask, bool back) {
-  static const auto op = find_op<decltype(rotate_on_cpu)>("lra::rotate_tracks");
-  return op.call(x, tracks, mask, back);
+  return dispatch<"lra::rotate_tracks", rotate_on_cpu>(x, tracks, mask, back);
 }
 
 // The gradient goes the same way back.
@@ -105,9 +100,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("rotate_tracks", rotate_on_cpu); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("rotate_tracks", [](const Tensor& x, int64_t tracks, const Mask& mask, bool back) {
-    return RotationFunction::apply(x, tracks, mask, back);
-  });
+  m.impl("rotate_tracks", applies<RotationFunction>(rotate_on_cpu));
 }
 
 }  // namespace lra::ops

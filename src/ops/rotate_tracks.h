@@ -11,6 +11,6 @@ namespace lra::ops {
 //   y[b, p, track m] = x[b, (p + o_m) mod N, track m],   o_0 = 0, o_m = 2^(m - 1).
 //
 // mask: uint8 [B, L], ones first; padding stays where it is. Differentiable any number of times.
-at::Tensor rotate_tracks(const at::Tensor& x_BLD, int64_t tracks, const at::Tensor& mask_BL);
+Tensor rotate_tracks(const Tensor& x_BLD, int64_t tracks, const Tensor& mask_BL);
 
 }  // namespace lra::ops

@@ -8,23 +8,21 @@
 
 namespace lra::ops {
 
-using ConvolutionSiluGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using ConvolutionSiluGradients = std::tuple<Tensor, Tensor, Tensor>;
 
-void check_convolution_silu(const at::Tensor& x, const std::optional<at::Tensor>& mask,
-                            const at::Tensor& kernel, const at::Tensor& bias, int64_t future);
+void check_convolution_silu(const Tensor& x, const MaybeTensor& mask, const Tensor& kernel,
+                            const Tensor& bias, int64_t future);
 // By other operators, for kernels of any width.
-at::Tensor composed_convolution_silu(const at::Tensor& x, const std::optional<at::Tensor>& mask,
-                                     const at::Tensor& kernel, const at::Tensor& bias,
-                                     int64_t future);
-ConvolutionSiluGradients composed_convolution_silu_backward(const at::Tensor& grad,
-                                                            const at::Tensor& x,
-                                                            const std::optional<at::Tensor>& mask,
-                                                            const at::Tensor& kernel,
-                                                            const at::Tensor& bias, int64_t future);
+Tensor composed_convolution_silu(const Tensor& x, const MaybeTensor& mask, const Tensor& kernel,
+                                 const Tensor& bias, int64_t future);
+ConvolutionSiluGradients composed_convolution_silu_backward(const Tensor& grad, const Tensor& x,
+                                                            const MaybeTensor& mask,
+                                                            const Tensor& kernel,
+                                                            const Tensor& bias, int64_t future);
 
 struct ShortConvolutionArguments {
-  ShortConvolutionArguments(const at::Tensor& x_in, const std::optional<at::Tensor>& mask,
-                            const at::Tensor& kernel, const at::Tensor& bias_in, int64_t future)
+  ShortConvolutionArguments(const Tensor& x_in, const MaybeTensor& mask, const Tensor& kernel,
+                            const Tensor& bias_in, int64_t future)
       : x(with_even_rows(x_in)),
         weights_KD(kernel.t().contiguous()),
         bias(bias_in.contiguous()),
@@ -47,13 +45,13 @@ struct ShortConvolutionArguments {
             .kernel = const_data<W>(weights_KD),
             .bias = const_data<W>(bias)};
   }
-  at::Tensor x, weights_KD, bias;
-  std::optional<at::Tensor> mask;
+  Tensor x, weights_KD, bias;
+  MaybeTensor mask;
   int64_t future;
 };
 
 struct ShortConvolutionResults {
-  ShortConvolutionResults(const ShortConvolutionArguments& in, const at::Tensor& grad_in)
+  ShortConvolutionResults(const ShortConvolutionArguments& in, const Tensor& grad_in)
       : grad(grad_in.contiguous()),
         of_x(at::empty(in.x.sizes(), in.x.options())),
         of_parameters(
@@ -64,7 +62,7 @@ struct ShortConvolutionResults {
     const int64_t width = of_parameters.size(0) - 1;
     return {of_x, of_parameters.narrow(0, 0, width).t().contiguous(), of_parameters[width]};
   }
-  at::Tensor grad, of_x, of_parameters;  // of_parameters: [K + 1, D], of kernel and bias
+  Tensor grad, of_x, of_parameters;  // of_parameters: [K + 1, D], of kernel and bias
 };
 
 }  // namespace lra::ops

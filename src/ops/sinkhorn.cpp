@@ -9,10 +9,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Far below every logit, yet finite: exp of it is exactly 0, and differences of it are not NaN.
 constexpr double kHidden = -1e30;
 
@@ -55,8 +51,8 @@ Tensor composed_sinkhorn(const Tensor& logits_in, const Tensor& valid_BN, int64_
 }
 
 struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in,
-                        const std::optional<Tensor>& valid, int64_t iterations) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const MaybeTensor& valid,
+                        int64_t iterations) {
     const Tensor valid_BN = tensor_or_empty(valid);
     const Tensor logits = hide_invalid(logits_in, valid_BN);
     variable_list saved = {logits_in, valid_BN};
@@ -107,8 +103,7 @@ Tensor gumbel_noise_impl(const Tensor& logits, int64_t key) {
   LRA_CHECK(logits.scalar_type() != at::kBFloat16);
   Tensor noise = at::empty(logits.sizes(), logits.options());
   const int64_t blocks = logits.size(2);
-  with_float_type(noise, "lra::gumbel_noise_like", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(noise, "lra::gumbel_noise_like", [&]<typename T>(T) {
     T* data = mutable_data<T>(noise);
     parallel_for_each(logits.size(0) * logits.size(1), [&](int64_t plane) {
       for (int64_t n = 0; n < blocks; ++n) {
@@ -128,8 +123,8 @@ Tensor gumbel_noise_impl(const Tensor& logits, int64_t key) {
 }  // namespace
 
 Tensor gumbel_noise_like(const Tensor& logits, uint64_t key) {
-  static const auto op = find_op<Tensor(const Tensor&, int64_t)>("lra::gumbel_noise_like");
-  return op.call(logits.detach(), static_cast<int64_t>(key));
+  return dispatch<"lra::gumbel_noise_like", gumbel_noise_impl>(logits.detach(),
+                                                               static_cast<int64_t>(key));
 }
 
 Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {

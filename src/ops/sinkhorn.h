@@ -12,12 +12,12 @@ namespace lra::ops {
 //
 // In log space, so logits may be of any size. Differentiable (once); the gradient needs the logits
 // and two vectors [B, H, N] per iteration, but no matrix per iteration.
-at::Tensor sinkhorn(const at::Tensor& logits_BHNN, const at::Tensor& valid_BN, int64_t iterations);
+Tensor sinkhorn(const Tensor& logits_BHNN, const Tensor& valid_BN, int64_t iterations);
 
 // Standard Gumbel noise in the shape [B, H, N, N], type (float32 or float64) and device of
 // `logits`: element (n, l) of plane b * H + h is a function of the key and of these indices,
 // independent of N: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
 // base/rng.h, in double.
-at::Tensor gumbel_noise_like(const at::Tensor& logits_BHNN, uint64_t key);
+Tensor gumbel_noise_like(const Tensor& logits_BHNN, uint64_t key);
 
 }  // namespace lra::ops

@@ -5,10 +5,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 struct SoftmaxFunction : torch::autograd::Function<SoftmaxFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x) {
     const at::AutoDispatchBelowADInplaceOrView guard;

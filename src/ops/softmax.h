@@ -7,6 +7,6 @@
 namespace lra::ops {
 
 // x [..., N] -> the same shape, float32 for bfloat16. Differentiable once.
-at::Tensor softmax(const at::Tensor& x);
+Tensor softmax(const Tensor& x);
 
 }  // namespace lra::ops

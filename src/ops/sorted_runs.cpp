@@ -7,9 +7,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 Tensor hash_buckets_impl(const Tensor& x_BLHE, const Tensor& rotations,
                          const MaybeTensor& mask_BL) {
   LRA_CHECK_EQ(x_BLHE.dim(), 4);
@@ -26,8 +23,7 @@ Tensor hash_buckets_impl(const Tensor& x_BLHE, const Tensor& rotations,
     LRA_CHECK_EQ(mask.numel(), shape.batch * shape.length);
   }
   Tensor buckets = at::empty({shape.rounds, shape.batch, shape.heads, shape.length}, at::kInt);
-  with_float_type(x, "lra::hash_buckets", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::hash_buckets", [&]<typename T>(T) {
     kernels::hash_buckets<T>(shape, {const_data<T>(x), x.stride(0), x.stride(2), x.stride(1)},
                              rotations.const_data_ptr<kernels::Wide<T>>(),
                              mask.defined() ? mask.const_data_ptr<uint8_t>() : nullptr,
@@ -55,16 +51,14 @@ std::vector<Tensor> sorted_runs_impl(const Tensor& buckets, int64_t num_buckets,
 }  // namespace
 
 Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, const MaybeTensor&)>("lra::hash_buckets");
   const at::NoGradGuard no_grad;
-  return op.call(x_BLHE.detach(), rotations, optional_tensor(mask_BL));
+  return dispatch<"lra::hash_buckets", hash_buckets_impl>(x_BLHE.detach(), rotations,
+                                                          optional_tensor(mask_BL));
 }
 
 std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, const RunRules& rules) {
-  static const auto op =
-      find_op<std::vector<Tensor>(const Tensor&, int64_t, int64_t, bool, bool)>("lra::sorted_runs");
-  return op.call(buckets, num_buckets, rules.chunk, rules.causal, rules.lone_rows_see_themselves);
+  return dispatch<"lra::sorted_runs", sorted_runs_impl>(
+      buckets, num_buckets, rules.chunk, rules.causal, rules.lone_rows_see_themselves);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

@@ -14,13 +14,11 @@ using kernels::RunRules;
 // Angular hashing: bucket argmax([x R, -x R]) of each row in each round. x [B, L, H, E], rotations
 // R [H, rounds, E, N / 2] of the same type (float32 for bfloat16), mask uint8 [B, L] or undefined
 // -> int32 [rounds, B, H, L]. Rows with mask 0 get bucket N.
-at::Tensor hash_buckets(const at::Tensor& x_BLHE, const at::Tensor& rotations,
-                        const at::Tensor& mask_BL);
+Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL);
 
 // AttentionPattern::runs of each round, int32 [B * H, 3 + 3 round, L]: a row sees the rows of its
 // bucket, under the rules, that it has not seen in an earlier round. buckets int32 [rounds, B, H,
 // L]; rows of bucket `num_buckets` are padding.
-std::vector<at::Tensor> sorted_runs(const at::Tensor& buckets, int64_t num_buckets,
-                                    const RunRules& rules);
+std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, const RunRules& rules);
 
 }  // namespace lra::ops

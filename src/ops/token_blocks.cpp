@@ -5,10 +5,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 Tensor without_tokens(const Tensor& mask_BL) {
   return mask_BL.eq(0).view({-1, mask_BL.size(1), 1, 1, 1});
 }
@@ -21,7 +17,7 @@ Tensor tokens_of(const Tensor& blocks, at::IntArrayRef shape) {
 }
 
 struct TokenBlocksFunction : torch::autograd::Function<TokenBlocksFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const std::optional<Tensor>& mask,
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const MaybeTensor& mask,
                         int64_t block) {
     const Tensor mask_BL = tensor_or_empty(mask);
     const int64_t count = (x.size(1) + block - 1) / block, missing = count * block - x.size(1);

@@ -1,7 +1,5 @@
 #include "kernels/adam/adam.h"
 
-#include <type_traits>
-
 #include "base/error.h"
 #include "kernels/choice.h"
 
@@ -17,20 +15,12 @@ void check_adam_step(const AdamStep& step) {
 
 template <typename T>
 void adam_step(int64_t count, T* parameters, const T* gradients, T* m, T* v, const AdamStep& step) {
-  if constexpr (std::is_same_v<T, float>) {
-    LRA_RETURN_CALL(choose(Op::kAdamStep), adam_step(count, parameters, gradients, m, v, step));
-  } else {
-    ref::adam_step(count, parameters, gradients, m, v, step);
-  }
+  LRA_RETURN_BEST(T, Op::kAdamStep, adam_step(count, parameters, gradients, m, v, step));
 }
 
 template <typename T>
 SumOfSquares sum_of_squares(int64_t count, const T* x) {
-  if constexpr (std::is_same_v<T, float>) {
-    LRA_RETURN_CALL(choose(Op::kSumOfSquares), sum_of_squares(count, x));
-  } else {
-    return ref::sum_of_squares(count, x);
-  }
+  LRA_RETURN_BEST(T, Op::kSumOfSquares, sum_of_squares(count, x));
 }
 
 template void adam_step<float>(int64_t, float*, const float*, float*, float*, const AdamStep&);

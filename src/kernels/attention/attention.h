@@ -154,17 +154,11 @@ template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args);
 
 // The implementations behind the two functions above.
-namespace ref {
-template <typename T>
-void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args);
-template <typename T>
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args);
-}  // namespace ref
-
-LRA_DECLARE_SIMD(template <typename T> void attention_forward(const AttentionProblem& problem,
-                                                              const AttentionForward<T>& args);
-                 template <typename T> void attention_backward(const AttentionProblem& problem,
-                                                               const AttentionBackward<T>& args);)
+LRA_DECLARE_KERNELS(template <typename T> void attention_forward(const AttentionProblem& problem,
+                                                                 const AttentionForward<T>& args);
+                    template <typename T>
+                    void attention_backward(const AttentionProblem& problem,
+                                            const AttentionBackward<T>& args);)
 
 // The products of scores and sums on pairs, and on tiles; those of the other implementations are in
 // float.

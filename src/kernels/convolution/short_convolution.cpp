@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -89,11 +88,7 @@ namespace {
 
 template <typename T>
 ShortConvolutionParts<T> choose_short_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kConvolution), short_convolution_parts<T>());
-  } else {
-    return ref::short_convolution_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kConvolution, short_convolution_parts<T>());
 }
 
 // Calls body(task, example, begin, end) for each task.

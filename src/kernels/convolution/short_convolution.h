@@ -46,11 +46,7 @@ struct ShortConvolutionParts {
   void (*backward)(const ShortConvolution<T>& p, int64_t example, int64_t begin, int64_t end,
                    const T* grad, T* grad_x, Wide<T>* shares);
 };
-namespace ref {
-template <typename T>
-ShortConvolutionParts<T> short_convolution_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> ShortConvolutionParts<T> short_convolution_parts();)
+LRA_DECLARE_KERNELS(template <typename T> ShortConvolutionParts<T> short_convolution_parts();)
 
 // The rows of x that position t of an example takes, lag by lag; `zeros` [channels] for those that
 // are not there.

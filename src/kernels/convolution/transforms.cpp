@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -60,11 +59,7 @@ struct Row {
 
 template <typename T>
 TransformParts<T> choose_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kConvolution), transform_parts<T>());
-  } else {
-    return ref::transform_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kConvolution, transform_parts<T>());
 }
 
 // Large enough that no output wraps around.

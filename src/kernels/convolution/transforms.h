@@ -46,10 +46,6 @@ struct TransformParts {
                     const TransformTask& task, const TransformArrays<T>& arrays, W* space);
   Part *forward, *backward;
 };
-namespace ref {
-template <typename T>
-TransformParts<T> transform_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> TransformParts<T> transform_parts();)
+LRA_DECLARE_KERNELS(template <typename T> TransformParts<T> transform_parts();)
 
 }  // namespace lra::kernels

@@ -82,11 +82,7 @@ struct FeatureParts {
   void (*key_gradients)(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
                         const W* grad_sums);
 };
-namespace ref {
-template <typename T>
-FeatureParts<T> feature_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> FeatureParts<T> feature_parts();)
+LRA_DECLARE_KERNELS(template <typename T> FeatureParts<T> feature_parts();)
 LRA_DECLARE_TILES(template <typename T> FeatureParts<T> feature_parts())  // of Bf16
 
 }  // namespace lra::kernels

@@ -36,9 +36,6 @@ struct GemmOperands {
 // chain of `depth` roundings (gemm_test.cpp).
 void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
 
-namespace ref {
-void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
-}
-LRA_DECLARE_SIMD(void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);)
+LRA_DECLARE_KERNELS(void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);)
 
 }  // namespace lra::kernels

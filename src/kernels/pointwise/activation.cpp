@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "base/parallel.h"
 
@@ -64,11 +63,7 @@ constexpr int64_t kGrain = 1 << 14;  // numbers that are worth waking a thread f
 
 template <typename T>
 ActivationParts<T> choose_activation_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kGate), activation_parts<T>());
-  } else {
-    return ref::activation_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kGate, activation_parts<T>());
 }
 
 }  // namespace

@@ -33,10 +33,6 @@ struct ActivationParts {
   void (*forward)(Activation f, int64_t count, const T* x, T* y);
   void (*backward)(Activation f, int64_t count, const T* x, const T* grad, T* grad_x);
 };
-namespace ref {
-template <typename T>
-ActivationParts<T> activation_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> ActivationParts<T> activation_parts();)
+LRA_DECLARE_KERNELS(template <typename T> ActivationParts<T> activation_parts();)
 
 }  // namespace lra::kernels

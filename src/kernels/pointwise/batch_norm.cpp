@@ -13,11 +13,7 @@ namespace {
 
 template <typename T>
 BatchNormPasses<T> choose_passes() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kBatchNorm), batch_norm_passes<T>());
-  } else {
-    return ref::batch_norm_passes<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kBatchNorm, batch_norm_passes<T>());
 }
 
 // Calls body(slice, begin, end) for each slice of rows.

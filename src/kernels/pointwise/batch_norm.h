@@ -69,10 +69,6 @@ struct BatchNormPasses {
   void (*backward)(const BatchNormBackward<T>& p, int64_t begin, int64_t end, const W* of_grad,
                    const W* of_x, const W* constant);
 };
-namespace ref {
-template <typename T>
-BatchNormPasses<T> batch_norm_passes();
-}
-LRA_DECLARE_SIMD(template <typename T> BatchNormPasses<T> batch_norm_passes();)
+LRA_DECLARE_KERNELS(template <typename T> BatchNormPasses<T> batch_norm_passes();)
 
 }  // namespace lra::kernels

@@ -15,11 +15,7 @@ inline constexpr int64_t kSumRows = 512;
 template <typename T>
 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
 
-namespace ref {
-template <typename T>
-void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
-}
-LRA_DECLARE_SIMD(template <typename T>
-                 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);)
+LRA_DECLARE_KERNELS(template <typename T>
+                    void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);)
 
 }  // namespace lra::kernels

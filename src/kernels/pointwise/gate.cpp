@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "base/parallel.h"
 
@@ -52,11 +51,7 @@ namespace {
 
 template <typename T>
 GateParts<T> choose_gate_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kGate), gate_parts<T>());
-  } else {
-    return ref::gate_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kGate, gate_parts<T>());
 }
 
 // Rows that are worth waking a thread for.

@@ -39,10 +39,6 @@ struct GateParts {
   void (*backward)(const Gate<T>& p, int64_t begin, int64_t end, const T* grad,
                    const GateGradients<T>& to);
 };
-namespace ref {
-template <typename T>
-GateParts<T> gate_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> GateParts<T> gate_parts();)
+LRA_DECLARE_KERNELS(template <typename T> GateParts<T> gate_parts();)
 
 }  // namespace lra::kernels

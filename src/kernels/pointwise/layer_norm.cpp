@@ -17,20 +17,12 @@ using RowsBackward = void (*)(const LayerNormBackward<T>&, int64_t, int64_t, Wid
 
 template <typename T>
 Rows<T> choose_rows() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kLayerNormForward), layer_norm_rows<T>);
-  } else {
-    return ref::layer_norm_rows<T>;
-  }
+  LRA_RETURN_BEST(T, Op::kLayerNormForward, layer_norm_rows<T>);
 }
 
 template <typename T>
 RowsBackward<T> choose_rows_backward() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kLayerNormBackward), layer_norm_rows_backward<T>);
-  } else {
-    return ref::layer_norm_rows_backward<T>;
-  }
+  LRA_RETURN_BEST(T, Op::kLayerNormBackward, layer_norm_rows_backward<T>);
 }
 
 }  // namespace

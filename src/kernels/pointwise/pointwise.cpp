@@ -1,7 +1,5 @@
 #include "kernels/pointwise/pointwise.h"
 
-#include <type_traits>
-
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
@@ -16,40 +14,23 @@ void check_dropout(const Dropout& dropout) {
 
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kGeluDropout), gelu_dropout(count, x, y, dropout));
-  } else {
-    ref::gelu_dropout(count, x, y, dropout);
-  }
+  LRA_RETURN_BEST(T, Op::kGeluDropout, gelu_dropout(count, x, y, dropout));
 }
 
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
                            const Dropout& dropout) {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kGeluDropoutBackward),
-                    gelu_dropout_backward(count, x, dy, dx, y, dropout));
-  } else {
-    ref::gelu_dropout_backward(count, x, dy, dx, y, dropout);
-  }
+  LRA_RETURN_BEST(T, Op::kGeluDropoutBackward, gelu_dropout_backward(count, x, dy, dx, y, dropout));
 }
 
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kDropoutAdd), dropout_add(count, residual, x, y, dropout));
-  } else {
-    ref::dropout_add(count, residual, x, y, dropout);
-  }
+  LRA_RETURN_BEST(T, Op::kDropoutAdd, dropout_add(count, residual, x, y, dropout));
 }
 
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kApplyDropout), apply_dropout(count, x, y, dropout));
-  } else {
-    ref::apply_dropout(count, x, y, dropout);
-  }
+  LRA_RETURN_BEST(T, Op::kApplyDropout, apply_dropout(count, x, y, dropout));
 }
 
 LRA_INSTANTIATE_POINTWISE(float)

@@ -46,26 +46,15 @@ void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropo
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 
-namespace ref {
-template <typename T>
-void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
-                           const Dropout& dropout);
-template <typename T>
-void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-}  // namespace ref
-
-LRA_DECLARE_SIMD(template <typename T>
-                 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-                 template <typename T>
-                 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
-                                            const Dropout& dropout);
-                 template <typename T> void dropout_add(int64_t count, const T* residual,
-                                                        const T* x, T* y, const Dropout& dropout);
-                 template <typename T>
-                 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);)
+LRA_DECLARE_KERNELS(template <typename T>
+                    void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
+                    template <typename T>
+                    void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                                               const Dropout& dropout);
+                    template <typename T>
+                    void dropout_add(int64_t count, const T* residual, const T* x, T* y,
+                                     const Dropout& dropout);
+                    template <typename T>
+                    void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);)
 
 }  // namespace lra::kernels

@@ -1,7 +1,6 @@
 #include "kernels/scan/diagonal_scan.h"
 
 #include <memory>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -14,11 +13,7 @@ namespace {
 
 template <typename T>
 ScanParts<T> choose_scan_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kDiagonalScan), scan_parts<T>());
-  } else {
-    return ref::scan_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kDiagonalScan, scan_parts<T>());
 }
 
 template <typename T, typename Body>

@@ -78,10 +78,6 @@ struct ScanParts {
   // `grads`: the example's contribution to grad_parameters, in the same layout.
   void (*backward)(const DiagonalScanBackward<T>& p, const ScanTask& task, Wide<T>* grads);
 };
-namespace ref {
-template <typename T>
-ScanParts<T> scan_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> ScanParts<T> scan_parts();)
+LRA_DECLARE_KERNELS(template <typename T> ScanParts<T> scan_parts();)
 
 }  // namespace lra::kernels

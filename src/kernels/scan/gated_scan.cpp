@@ -59,10 +59,11 @@ void gated_scan_forward(const GatedScan<T>& p, T* h) {
     std::array<W, kMostChannels> state{};
     for (int64_t t = 0; t < run.length; ++t) {
       const int64_t at = run.at(p, t);
+      W* const now = state.data();
+#pragma omp simd
       for (int64_t c = 0; c < run.count; ++c) {
-        W& now = state[static_cast<size_t>(c)];
-        now = p.a[at + c] * now + static_cast<W>(p.v[at + c]);
-        h[at + c] = static_cast<T>(now);
+        now[c] = p.a[at + c] * now[c] + static_cast<W>(p.v[at + c]);
+        h[at + c] = static_cast<T>(now[c]);
       }
     }
     fill_padding(p, run, h);
@@ -78,11 +79,13 @@ void gated_scan_backward(const GatedScanBackward<T>& problem) {
     for (int64_t t = run.length - 1; t >= 0; --t) {
       const int64_t at = run.at(p, t), before = run.at(p, std::max<int64_t>(0, t - 1));
       const W has_before = t > 0;
+      W* const after = later.data();
+#pragma omp simd
       for (int64_t c = 0; c < run.count; ++c) {
-        const W r = static_cast<W>(problem.grad[at + c]) + later[static_cast<size_t>(c)];
+        const W r = static_cast<W>(problem.grad[at + c]) + after[c];
         problem.grad_v[at + c] = static_cast<T>(r);
         problem.grad_a[at + c] = has_before * r * static_cast<W>(problem.h[before + c]);
-        later[static_cast<size_t>(c)] = p.a[at + c] * r;
+        after[c] = p.a[at + c] * r;
       }
     }
     fill_padding(p, run, problem.grad_a);

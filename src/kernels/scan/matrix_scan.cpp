@@ -1,7 +1,5 @@
 #include "kernels/scan/matrix_scan.h"
 
-#include <type_traits>
-
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -14,11 +12,7 @@ MatrixScanParts<T> choose_matrix_scan_parts(const MatrixScan<T>& p) {
   LRA_CHECK(p.beta != nullptr || !p.delta || p.batch * p.length * p.heads == 0);
   LRA_CHECK(p.heads == 0 || (p.key_heads > 0 && p.heads % p.key_heads == 0));
   LRA_CHECK(p.reversed_heads >= 0 && p.reversed_heads <= p.heads);
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kMatrixScan), matrix_scan_parts<T>());
-  } else {
-    return ref::matrix_scan_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kMatrixScan, matrix_scan_parts<T>());
 }
 
 }  // namespace

@@ -111,10 +111,6 @@ struct MatrixScanParts {
   void (*forward)(const MatrixScan<T>& p, int64_t task, T* o);
   void (*backward)(const MatrixScanBackward<T>& p, int64_t task);
 };
-namespace ref {
-template <typename T>
-MatrixScanParts<T> matrix_scan_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> MatrixScanParts<T> matrix_scan_parts();)
+LRA_DECLARE_KERNELS(template <typename T> MatrixScanParts<T> matrix_scan_parts();)
 
 }  // namespace lra::kernels

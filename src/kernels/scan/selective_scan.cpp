@@ -1,7 +1,6 @@
 #include "kernels/scan/selective_scan.h"
 
 #include <memory>
-#include <type_traits>
 
 #include "base/error.h"
 #include "kernels/example_sums.h"
@@ -11,11 +10,7 @@ namespace {
 
 template <typename T>
 SelectiveScanParts<T> choose_selective_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kSelectiveScan), selective_scan_parts<T>());
-  } else {
-    return ref::selective_scan_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kSelectiveScan, selective_scan_parts<T>());
 }
 
 // [batch, tasks of an example, length, states] -> to [batch, length, groups, states]: the sum over

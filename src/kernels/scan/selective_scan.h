@@ -151,10 +151,6 @@ struct SelectiveScanParts {
   void (*backward)(const SelectiveScanBackward<T>& p, const SelectiveTask& task,
                    const SelectiveShares<Wide<T>>& shares, const Wide<T>* starts);
 };
-namespace ref {
-template <typename T>
-SelectiveScanParts<T> selective_scan_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> SelectiveScanParts<T> selective_scan_parts();)
+LRA_DECLARE_KERNELS(template <typename T> SelectiveScanParts<T> selective_scan_parts();)
 
 }  // namespace lra::kernels

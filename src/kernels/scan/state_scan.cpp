@@ -1,7 +1,6 @@
 #include "kernels/scan/state_scan.h"
 
 #include <memory>
-#include <type_traits>
 
 #include "base/error.h"
 #include "kernels/example_sums.h"
@@ -11,11 +10,7 @@ namespace {
 
 template <typename T>
 StateScanParts<T> choose_state_scan_parts() {
-  if constexpr (!std::is_same_v<T, double>) {
-    LRA_RETURN_CALL(choose(Op::kStateScan), state_scan_parts<T>());
-  } else {
-    return ref::state_scan_parts<T>();
-  }
+  LRA_RETURN_BEST(T, Op::kStateScan, state_scan_parts<T>());
 }
 
 template <typename T, typename Body>

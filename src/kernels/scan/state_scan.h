@@ -65,11 +65,7 @@ struct StateScanParts {
   // `grads`: the share of the example in grad_a, [2, states].
   void (*backward)(const StateScanBackward<T>& p, const StateTask& task, Wide<T>* grads);
 };
-namespace ref {
-template <typename T>
-StateScanParts<T> state_scan_parts();
-}
-LRA_DECLARE_SIMD(template <typename T> StateScanParts<T> state_scan_parts();)
+LRA_DECLARE_KERNELS(template <typename T> StateScanParts<T> state_scan_parts();)
 
 // Places of the rows of an example, in the order of a direction's time. (What is constexpr here,
 // kernels for a device may call too.)

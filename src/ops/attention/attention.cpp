@@ -8,10 +8,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 Stack forward_on_cpu(Values values) {
   auto [out, softmax] = attention_forward_by(
       [](const auto& problem, const auto& args) { kernels::attention_forward(problem, args); },

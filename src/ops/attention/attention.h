@@ -20,18 +20,18 @@ struct AttentionPattern {
   // Compressed rows of key blocks per query block (kernels::BlockLists): offsets int64 [rows + 1],
   // key_blocks int32. rows = number of query blocks, times 1, H (a list per head) or B * H (per
   // batch element and head). Undefined: every block.
-  at::Tensor offsets, key_blocks;
+  Tensor offsets, key_blocks;
   int64_t query_block = 0, key_block = 0;
   // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.
   int64_t left = -1, right = -1;
   // Replaces all of these and the masks, for self-attention: one round of ops::sorted_runs. Dropout
   // then decides by the positions of query and key in that order. Inputs must be finite.
-  at::Tensor runs = {};
+  Tensor runs = {};
 };
 
 struct AttentionMask {
-  at::Tensor keys;     // uint8 [B, S], 1 = valid; undefined: all
-  at::Tensor queries;  // uint8 [B, L], 1 = valid; rows with 0 give output 0; undefined: all
+  Tensor keys;     // uint8 [B, S], 1 = valid; undefined: all
+  Tensor queries;  // uint8 [B, L], 1 = valid; rows with 0 give output 0; undefined: all
 };
 
 struct AttentionDropout {
@@ -45,19 +45,19 @@ struct AttentionDropout {
 // inputs (float64 with float64); undefined means none. It is a table [H, L, S], or relative, [H, L
 // + S - 1]: number j - i + L - 1 for query i and key j. Neither a bias nor the Laplace function can
 // be combined with runs.
-at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
-                     const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
-                     const AttentionDropout& dropout = {}, double scale = 0,
-                     const at::Tensor& bias_HLS = {},
-                     AttentionWeights weights = AttentionWeights::kSoftmax);
+Tensor attention(const Tensor& q_BLHE, const Tensor& k_BSHE, const Tensor& v_BSHE,
+                 const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
+                 const AttentionDropout& dropout = {}, double scale = 0,
+                 const Tensor& bias_HLS = {},
+                 AttentionWeights weights = AttentionWeights::kSoftmax);
 
 // Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
 // that saw none. Both are differentiable.
 struct PartialAttention {
-  at::Tensor out_BLHE, logsumexp_BHL;
+  Tensor out_BLHE, logsumexp_BHL;
 };
-PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE,
-                                   const at::Tensor& v_BSHE, const AttentionPattern& pattern = {},
+PartialAttention partial_attention(const Tensor& q_BLHE, const Tensor& k_BSHE, const Tensor& v_BSHE,
+                                   const AttentionPattern& pattern = {},
                                    const AttentionMask& mask = {},
                                    const AttentionDropout& dropout = {}, double scale = 0);
 
@@ -66,14 +66,14 @@ struct PeriodicRows {
   int64_t period = 0, first = 0, end = 0;
 
   // These rows of [B, S, ...]: [B, S', ...].
-  at::Tensor of(const at::Tensor& t) const;
+  Tensor of(const Tensor& t) const;
   // Adds [B, S', ...] to these rows of `sum`.
-  void add_to(const at::Tensor& sum, const at::Tensor& t) const;
+  void add_to(const Tensor& sum, const Tensor& t) const;
 };
 
 // Some of the keys that a query may see: k and v [B, S, H, E], or only some of their rows.
 struct AttentionPart {
-  at::Tensor k_BSHE, v_BSHE;
+  Tensor k_BSHE, v_BSHE;
   AttentionPattern pattern = {};  // of the rows taken, S' of them, as are mask and dropout
   AttentionMask mask = {};
   AttentionDropout dropout = {};
@@ -83,13 +83,13 @@ struct AttentionPart {
 // Attention of q [B, L, H, E] to the keys of all parts in one softmax; a key that two parts
 // show counts twice. A query that no part gives a key gets 0. Scale 1 / sqrt(E). Of the outputs
 // only the joint one is kept for the gradient.
-at::Tensor joint_attention(const at::Tensor& q_BLHE, const std::vector<AttentionPart>& parts);
+Tensor joint_attention(const Tensor& q_BLHE, const std::vector<AttentionPart>& parts);
 
 // Self-attention on one packed projection qkv [B, L, 3, H, E] (queries, keys, values): the same
 // numbers, and the gradient comes back packed, ready for one product with the projection's weight.
-at::Tensor packed_attention(const at::Tensor& qkv_BL3HE, const AttentionPattern& pattern = {},
-                            const AttentionMask& mask = {}, const AttentionDropout& dropout = {},
-                            double scale = 0);
+Tensor packed_attention(const Tensor& qkv_BL3HE, const AttentionPattern& pattern = {},
+                        const AttentionMask& mask = {}, const AttentionDropout& dropout = {},
+                        double scale = 0);
 
 // The pattern of contiguous blocks that see only themselves.
 AttentionPattern diagonal_pattern(int64_t length, int64_t block);

@@ -10,7 +10,7 @@ namespace lra::ops {
 // q [B, L, H, E], k [B, S, H, E], v [B, S, H, V], bias [H, L, S], [H, L + S - 1] or undefined; or
 // their gradients.
 struct AttentionInputs {
-  at::Tensor q, k, v, bias;
+  Tensor q, k, v, bias;
 };
 
 struct AttentionArguments {
@@ -64,7 +64,7 @@ inline AttentionArguments attention_arguments(Values values) {
   const auto sizes = values[8].toIntVector();
   LRA_CHECK_EQ(sizes.size(), size_t{4});
   return {.in = {values[0].toTensor(), values[1].toTensor(), values[2].toTensor(),
-                 values.size() > 12 ? tensor_or_undefined(values[12]) : at::Tensor()},
+                 values.size() > 12 ? tensor_or_undefined(values[12]) : Tensor()},
           .pattern = {.offsets = tensor_or_undefined(values[5]),
                       .key_blocks = tensor_or_undefined(values[6]),
                       .query_block = sizes[0],
@@ -84,7 +84,7 @@ inline AttentionArguments attention_arguments(Values values) {
 // the largest score of each row and its sum relative to that (kernels::SoftmaxRows). Unless
 // is_part, softmax may hold another tensor, for the backward pass on the same device only.
 struct AttentionResults {
-  at::Tensor out, softmax;
+  Tensor out, softmax;
 };
 AttentionResults attention_forward(const AttentionArguments& arguments);
 
@@ -95,8 +95,8 @@ PartialAttention composed_attention(const AttentionArguments& arguments);
 // Tensors that a backward pass takes besides the arguments of the forward pass, and those it
 // writes.
 struct AttentionBackwardArguments {
-  at::Tensor grad, grad_logsumexp;  // the second, float32 with bfloat16, may be undefined
-  at::Tensor out, softmax;
+  Tensor grad, grad_logsumexp;  // the second, float32 with bfloat16, may be undefined
+  Tensor out, softmax;
   AttentionInputs to;  // overwritten; bias is undefined without one
 };
 void attention_backward(const AttentionArguments& arguments, const AttentionBackwardArguments& b);

@@ -10,23 +10,23 @@
 
 namespace lra::ops {
 
-inline at::Tensor last_contiguous(const at::Tensor& t) {
+inline Tensor last_contiguous(const Tensor& t) {
   return t.stride(-1) == 1 || t.size(-1) == 1 ? t : t.contiguous();
 }
 
 template <typename T>
-kernels::HeadView<const T> input_view(const at::Tensor& t) {
+kernels::HeadView<const T> input_view(const Tensor& t) {
   return {const_data<T>(t), t.stride(0), t.stride(2), t.stride(1)};
 }
 
 template <typename T>
-kernels::HeadView<T> output_view(const at::Tensor& t) {
+kernels::HeadView<T> output_view(const Tensor& t) {
   return {mutable_data<T>(t), t.stride(0), t.stride(2), t.stride(1)};
 }
 
 // Undefined data without a bias. `shape` is the problem's.
 template <typename T, typename U>
-kernels::ScoreBias<T> bias_view(const at::Tensor& bias, const kernels::AttentionShape& shape) {
+kernels::ScoreBias<T> bias_view(const Tensor& bias, const kernels::AttentionShape& shape) {
   if (!bias.defined()) return {};
   LRA_CHECK(bias.scalar_type() == c10::CppTypeToScalarType<U>::value);
   if (bias.dim() == 2) {
@@ -44,7 +44,7 @@ kernels::ScoreBias<T> bias_view(const at::Tensor& bias, const kernels::Attention
 class AttentionCall {
  public:
   explicit AttentionCall(const AttentionArguments& a) {
-    const at::Tensor &q = a.in.q, &k = a.in.k, &v = a.in.v;
+    const Tensor &q = a.in.q, &k = a.in.k, &v = a.in.v;
     LRA_CHECK_EQ(q.dim(), 4);
     LRA_CHECK_EQ(k.dim(), 4);
     LRA_CHECK(v.dim() == 4 && v.sizes().slice(0, 3) == k.sizes().slice(0, 3));
@@ -74,14 +74,15 @@ class AttentionCall {
 
  private:
   // Data of the mask of the rows of `t`; null without one.
-  static const uint8_t* mask_of(const at::Tensor& mask, const at::Tensor& t) {
+  static const uint8_t* mask_of(const Tensor& mask, const Tensor& t) {
     if (!mask.defined()) return nullptr;
     LRA_CHECK(mask.device() == t.device());
     check_mask(mask, t.size(0), t.size(1));
     return mask.const_data_ptr<uint8_t>();
   }
+  // Passes of kernels check the numbers in the lists.
   void set_blocks(const AttentionPattern& pattern) {
-    const at::Tensor &offsets = pattern.offsets, &key_blocks = pattern.key_blocks;
+    const Tensor &offsets = pattern.offsets, &key_blocks = pattern.key_blocks;
     LRA_CHECK(offsets.is_cpu() && key_blocks.is_cpu());
     LRA_CHECK(offsets.is_contiguous() && key_blocks.is_contiguous());
     LRA_CHECK(offsets.scalar_type() == at::kLong && key_blocks.scalar_type() == at::kInt);
@@ -89,21 +90,15 @@ class AttentionCall {
     LRA_CHECK_GE(pattern.key_block, 1);
     LRA_CHECK_GE(offsets.numel(), 1);
     LRA_CHECK_EQ(offsets.const_data_ptr<int64_t>()[offsets.numel() - 1], key_blocks.numel());
-    const auto blocks_in = [](int64_t length, int64_t size) { return (length + size - 1) / size; };
-    const int64_t query_blocks = blocks_in(problem_.shape.query_length, pattern.query_block);
+    const int64_t query_blocks =
+        (problem_.shape.query_length + pattern.query_block - 1) / pattern.query_block;
     const int64_t rows = offsets.numel() - 1;
     LRA_CHECK_EQ(rows % query_blocks, 0);
-    const auto* first = offsets.const_data_ptr<int64_t>();
-    LRA_CHECK(first[0] == 0 && std::is_sorted(first, first + offsets.numel()));
-    const auto* block = key_blocks.const_data_ptr<int32_t>();
-    const int64_t count = blocks_in(problem_.shape.key_length, pattern.key_block);
-    LRA_CHECK(std::all_of(block, block + key_blocks.numel(),
-                          [&](int32_t b) { return 0 <= b && b < count; }));
     blocks_ = {pattern.query_block, pattern.key_block, rows / query_blocks,
                offsets.const_data_ptr<int64_t>(), key_blocks.const_data_ptr<int32_t>()};
     problem_.visible.blocks = &blocks_;
   }
-  void set_runs(const at::Tensor& runs) {
+  void set_runs(const Tensor& runs) {
     LRA_CHECK(runs.scalar_type() == at::kInt && runs.is_contiguous() && runs.dim() == 3);
     LRA_CHECK_EQ(runs.size(0), problem_.shape.batch * problem_.shape.heads);
     LRA_CHECK(runs.size(1) >= 3 && runs.size(1) % 3 == 0);
@@ -117,13 +112,13 @@ class AttentionCall {
 
 // Inputs as kernels take them.
 inline AttentionArguments last_contiguous(AttentionArguments a) {
-  for (at::Tensor* t : {&a.in.q, &a.in.k, &a.in.v}) *t = last_contiguous(*t);
+  for (Tensor* t : {&a.in.q, &a.in.k, &a.in.v}) *t = last_contiguous(*t);
   if (a.in.bias.defined()) a.in.bias = last_contiguous(a.in.bias);
   return a;
 }
 
 template <typename W>
-kernels::SoftmaxRows<W> softmax_rows(const at::Tensor& softmax_2BHL) {
+kernels::SoftmaxRows<W> softmax_rows(const Tensor& softmax_2BHL) {
   W* largest = static_cast<W*>(softmax_2BHL.data_ptr());
   return {largest, largest + softmax_2BHL.numel() / 2};
 }
@@ -134,12 +129,11 @@ template <typename Kernel>
 AttentionResults attention_forward_by(const Kernel& kernel, const AttentionArguments& arguments) {
   const AttentionArguments a = last_contiguous(arguments);
   const AttentionCall call(a);
-  const at::Tensor& q = a.in.q;
-  const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), a.in.v.size(3)}, q.options());
-  const at::Tensor softmax =
+  const Tensor& q = a.in.q;
+  const Tensor out = at::empty({q.size(0), q.size(1), q.size(2), a.in.v.size(3)}, q.options());
+  const Tensor softmax =
       at::empty({2, q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
-  with_float_type(q, "lra::attention", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(q, "lra::attention", [&]<typename T>(T) {
     using W = kernels::Wide<T>;
     kernel(call.get(),
            kernels::AttentionForward<T>{
@@ -156,7 +150,7 @@ inline void check_backward_shapes(const AttentionArguments& a,
   LRA_CHECK(b.to.v.sizes() == a.in.v.sizes() && b.out.sizes() == b.grad.sizes());
   LRA_CHECK(b.out.sizes().slice(0, 3) == a.in.q.sizes().slice(0, 3));
   LRA_CHECK_EQ(b.out.size(3), a.in.v.size(3));
-  for (const at::Tensor* t : {&b.grad, &b.out, &b.to.q, &b.to.k, &b.to.v}) {
+  for (const Tensor* t : {&b.grad, &b.out, &b.to.q, &b.to.k, &b.to.v}) {
     LRA_CHECK(t->scalar_type() == a.in.q.scalar_type());
   }
 }
@@ -167,15 +161,14 @@ void attention_backward_by(const Kernel& kernel, const AttentionArguments& argum
   const AttentionArguments a = last_contiguous(arguments);
   const AttentionCall call(a);
   check_backward_shapes(a, b);
-  const at::Tensor &q = a.in.q, grad = last_contiguous(b.grad);
-  const at::Tensor grad_logsumexp =
+  const Tensor &q = a.in.q, grad = last_contiguous(b.grad);
+  const Tensor grad_logsumexp =
       b.grad_logsumexp.defined() ? b.grad_logsumexp.contiguous() : b.grad_logsumexp;
   LRA_CHECK(b.softmax.dim() == 4 && b.softmax.size(0) == 2 && b.softmax.is_contiguous());
   LRA_CHECK(b.softmax.scalar_type() == wide_type(q));
   LRA_CHECK(b.softmax[0].sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1)}));
   LRA_CHECK(!grad_logsumexp.defined() || grad_logsumexp.sizes() == b.softmax[0].sizes());
-  with_float_type(q, "lra::attention_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(q, "lra::attention_backward", [&]<typename T>(T) {
     using W = kernels::Wide<T>;
     kernel(call.get(),
            kernels::AttentionBackward<T>{

@@ -7,8 +7,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-
 // Far below every score, yet finite: a row without a key becomes uniform and is then zeroed.
 constexpr double kHidden = -1e30;
 

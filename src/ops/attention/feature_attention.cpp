@@ -8,17 +8,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
 using kernels::FeatureMap;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using Signature = Tensor(const Tensor&, c10::string_view, const MaybeTensor&, double, double);
-using FeatureAttentionForward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view,
-                                                           const MaybeTensor&, double, double);
-using FeatureAttentionBackward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                        c10::string_view, const MaybeTensor&, double, double);
 
 const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
 
@@ -30,8 +20,7 @@ std::tuple<Tensor, Tensor> feature_attention_forward_impl(const Tensor& qkv_in,
   const Tensor qkv = qkv_in.contiguous();
   const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
   const Tensor sums = at::empty(feature_sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
-  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(qkv, "lra::packed_feature_attention", [&]<typename T>(T) {
     kernels::feature_attention_forward<T>(
         {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
          .out = mutable_data<T>(out),
@@ -50,8 +39,7 @@ Tensor feature_attention_backward_impl(const Tensor& grad_in, const Tensor& qkv_
   LRA_CHECK(sums.sizes() == feature_sums_shape(qkv) && sums.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), out.sizes());
   Tensor grad_qkv = at::empty_like(qkv);
-  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(qkv, "lra::packed_feature_attention", [&]<typename T>(T) {
     kernels::feature_attention_backward<T>(
         {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
          .out = const_data<T>(out),
@@ -60,12 +48,6 @@ Tensor feature_attention_backward_impl(const Tensor& grad_in, const Tensor& qkv_
          .grad_qkv = mutable_data<T>(grad_qkv)});
   });
   return grad_qkv;
-}
-
-std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view features,
-                                        const MaybeTensor& mask, double offset, double eps) {
-  static const auto op = find_op<FeatureAttentionForward>("lra::packed_feature_attention_forward");
-  return op.call(qkv, features, mask, offset, eps);
 }
 
 // Not at::elu, whose bits depend on the number of threads (docs/numerics.md).
@@ -93,14 +75,16 @@ Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view feat
 
 Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
                  double offset, double eps) {
-  return std::get<0>(call_forward(qkv, features, mask, offset, eps));
+  return std::get<0>(feature_attention_forward_impl(qkv, features, mask, offset, eps));
 }
 
 struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const std::string& features,
                         const MaybeTensor& mask, double offset, double eps) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, sums] = call_forward(qkv, features, mask, offset, eps);
+    auto [out, sums] =
+        dispatch<"lra::packed_feature_attention_forward", feature_attention_forward_impl>(
+            qkv, features, mask, offset, eps);
     ctx->save_for_backward({qkv, out, sums, tensor_or_empty(mask)});
     ctx->saved_data["features"] = features;
     ctx->saved_data["offset"] = offset;
@@ -121,10 +105,9 @@ struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunc
           },
           {s[0]}, {grads[0]}, 5);
     }
-    static const auto op =
-        find_op<FeatureAttentionBackward>("lra::packed_feature_attention_backward");
-    return {op.call(grads[0], s[0], s[1], s[2], features, mask, offset, eps), Tensor(), Tensor(),
-            Tensor(), Tensor()};
+    return {dispatch<"lra::packed_feature_attention_backward", feature_attention_backward_impl>(
+                grads[0], s[0], s[1], s[2], features, mask, offset, eps),
+            Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -132,8 +115,8 @@ struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunc
 
 Tensor packed_feature_attention(const Tensor& qkv, const Tensor& mask,
                                 const FeatureAttentionOptions& options) {
-  static const auto op = find_op<Signature>("lra::packed_feature_attention");
-  return op.call(qkv, name_of(options.map), optional_tensor(mask), options.offset, options.eps);
+  return dispatch<"lra::packed_feature_attention", out_alone>(
+      qkv, name_of(options.map), optional_tensor(mask), options.offset, options.eps);
 }
 
 Tensor causal_feature_attention(const Tensor& qkv_BL3HE, const Tensor& mask_BL,

@@ -19,16 +19,15 @@ struct FeatureAttentionOptions {
 // undefined) is 0 are ignored; a query that sees none gets 0. float32, float64 or bfloat16, whose
 // sums are float32. The backward pass keeps qkv, the result and [B, H, E, E + 1 to 16] sums.
 // CheckFailure for other shapes or types, and unless the mask is contiguous.
-at::Tensor packed_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
-                                    const FeatureAttentionOptions& options);
+Tensor packed_feature_attention(const Tensor& qkv_BL3HE, const Tensor& mask_BL,
+                                const FeatureAttentionOptions& options);
 
 // The same with sums over j <= i (Katharopoulos et al. 2020, equations 8 and 9), by the scan of
 // ops/scan/matrix_scan.h, which keeps the features.
-at::Tensor causal_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
-                                    const FeatureAttentionOptions& options);
+Tensor causal_feature_attention(const Tensor& qkv_BL3HE, const Tensor& mask_BL,
+                                const FeatureAttentionOptions& options);
 // The same for features q and k [B, L, H, R], not negative, and v [B, L, H, E].
-at::Tensor causal_attention_of_features(const at::Tensor& q_BLHR, const at::Tensor& k_BLHR,
-                                        const at::Tensor& v_BLHE, const at::Tensor& mask_BL,
-                                        double eps = 0);
+Tensor causal_attention_of_features(const Tensor& q_BLHR, const Tensor& k_BLHR,
+                                    const Tensor& v_BLHE, const Tensor& mask_BL, double eps = 0);
 
 }  // namespace lra::ops

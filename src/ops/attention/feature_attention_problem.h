@@ -18,16 +18,15 @@ inline kernels::FeatureMap feature_map_named(c10::string_view name) {
 }
 
 // Checks qkv [B, L, 3, H, E] and a mask of valid positions [B, L].
-inline void check_feature_attention(const at::Tensor& qkv, const std::optional<at::Tensor>& mask) {
+inline void check_feature_attention(const Tensor& qkv, const MaybeTensor& mask) {
   LRA_CHECK(qkv.dim() == 5 && qkv.size(2) == 3);
   check_mask(mask, qkv.size(0), qkv.size(1));
 }
 
 template <typename T>
-kernels::FeatureAttention<T> feature_attention_problem(const at::Tensor& qkv,
-                                                       c10::string_view features,
-                                                       const std::optional<at::Tensor>& mask,
-                                                       double offset, double eps) {
+kernels::FeatureAttention<T> feature_attention_problem(const Tensor& qkv, c10::string_view features,
+                                                       const MaybeTensor& mask, double offset,
+                                                       double eps) {
   return {.batch = qkv.size(0),
           .length = qkv.size(1),
           .heads = qkv.size(3),
@@ -40,10 +39,10 @@ kernels::FeatureAttention<T> feature_attention_problem(const at::Tensor& qkv,
 }
 
 // [B, L, H, E] and [B, H, E, columns of a sum].
-inline std::vector<int64_t> feature_out_shape(const at::Tensor& qkv) {
+inline std::vector<int64_t> feature_out_shape(const Tensor& qkv) {
   return {qkv.size(0), qkv.size(1), qkv.size(3), qkv.size(4)};
 }
-inline std::vector<int64_t> feature_sums_shape(const at::Tensor& qkv) {
+inline std::vector<int64_t> feature_sums_shape(const Tensor& qkv) {
   return {qkv.size(0), qkv.size(3), qkv.size(4), kernels::feature_sum_columns(qkv.size(4))};
 }
 

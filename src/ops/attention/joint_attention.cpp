@@ -12,10 +12,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 struct Call {
   size_t k = 0, v = 0;           // places in the list of tensors
   PeriodicRows rows;             // of these

@@ -9,7 +9,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
 namespace cuda = kernels::cuda;
 
 template <typename T>

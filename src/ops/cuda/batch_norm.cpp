@@ -6,8 +6,7 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 namespace cuda = kernels::cuda;
 
 Tensor scratch_for(const Tensor& x, const Tensor& weight) {
@@ -23,8 +22,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> forward(const Tensor& x_in, const Mas
   const Tensor x = x_in.contiguous(), scratch = scratch_for(x, weight);
   Tensor y = at::empty_like(x), count = at::empty({}, x.options().dtype(at::kLong)),
          mean = at::empty_like(weight), variance = at::empty_like(weight);
-  with_device_type(x, "lra::batch_norm", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::batch_norm", [&]<typename T>(T) {
     cuda::batch_norm_forward<T>(
         {x.numel() / weight.numel(), weight.numel(), eps, const_data<T>(x), mask_data(mask),
          weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), mutable_data<T>(y),
@@ -44,8 +42,7 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const Tensor&
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
          grad_bias = at::empty_like(weight);
-  with_device_type(x, "lra::batch_norm_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::batch_norm_backward", [&]<typename T>(T) {
     cuda::batch_norm_backward<T>({.rows = x.numel() / weight.numel(),
                                   .columns = weight.numel(),
                                   .eps = eps,

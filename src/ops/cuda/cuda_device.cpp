@@ -8,21 +8,21 @@
 
 namespace lra::ops::device {
 
-kernels::cuda::Stream current_stream(const at::Tensor& t) {
+kernels::cuda::Stream current_stream(const Tensor& t) {
   return c10::cuda::getCurrentCUDAStream(t.device().index()).stream();
 }
 
 // Pinned memory comes from LibTorch's cache, which keeps it until the copy is done.
-at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like) {
+Tensor copy_to_device(const Tensor& host, const Tensor& like) {
   return host.pin_memory().to(like.device(), /*non_blocking=*/true);
 }
 
-at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b) {
+Tensor wide_product(const Tensor& a, const Tensor& b) {
   return a.scalar_type() == at::kBFloat16 ? at::mm(a, b, at::kFloat) : at::mm(a, b);
 }
 
-std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const at::Tensor& k,
-                                                     const at::Tensor& v, double scale) {
+std::tuple<Tensor, Tensor> library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             double scale) {
   const auto results = at::_flash_attention_forward(q, k, v, {}, {}, q.size(1), k.size(1),
                                                     /*dropout_p=*/0, /*is_causal=*/false,
                                                     /*return_debug_mask=*/false, scale);
@@ -47,12 +47,14 @@ class FixedOrder {
 
 }  // namespace
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
-    const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-    const at::Tensor& out, const at::Tensor& logsumexp, double scale) {
+std::tuple<Tensor, Tensor, Tensor> library_attention_backward(const Tensor& grad, const Tensor& q,
+                                                              const Tensor& k, const Tensor& v,
+                                                              const Tensor& out,
+                                                              const Tensor& logsumexp,
+                                                              double scale) {
   // The state of the random numbers is not read without dropout.
   const FixedOrder fixed_order;
-  const at::Tensor no_lengths, no_state = at::empty({2}, q.options().dtype(at::kLong));
+  const Tensor no_lengths, no_state = at::empty({2}, q.options().dtype(at::kLong));
   return at::_flash_attention_backward(grad, q, k, v, out, logsumexp, no_lengths, no_lengths,
                                        q.size(1), k.size(1), /*dropout_p=*/0,
                                        /*is_causal=*/false, no_state, no_state, scale);

@@ -20,29 +20,30 @@
 namespace lra::ops::device {
 
 // The stream of PyTorch's current work on the tensor's device.
-kernels::cuda::Stream current_stream(const at::Tensor& t);
+kernels::cuda::Stream current_stream(const Tensor& t);
 
 // Copies a CPU tensor to the device of `like`, without waiting for queued work.
-at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like);
+Tensor copy_to_device(const Tensor& host, const Tensor& like);
 
 // a [M, K] times b [K, N] in the type that sums are held in: float32 for bfloat16.
-at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b);
+Tensor wide_product(const Tensor& a, const Tensor& b);
 
 // The library's attention of bfloat16 q [B, L, H, E], k and v [B, S, H, E] in which every query
 // sees every key, E a multiple of 8: out [B, L, H, E], logsumexp [B, H, L] in float32; and the
 // gradients of q, k and v.
-std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const at::Tensor& k,
-                                                     const at::Tensor& v, double scale);
-std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
-    const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-    const at::Tensor& out, const at::Tensor& logsumexp, double scale);
+std::tuple<Tensor, Tensor> library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             double scale);
+std::tuple<Tensor, Tensor, Tensor> library_attention_backward(const Tensor& grad, const Tensor& q,
+                                                              const Tensor& k, const Tensor& v,
+                                                              const Tensor& out,
+                                                              const Tensor& logsumexp,
+                                                              double scale);
 
 // Makes the device of a tensor the current one while it lives; kernels run on its stream. The
 // `others`, if any, must be there too: a kernel that reads elsewhere ends the process.
 class OnDeviceOf {
  public:
-  explicit OnDeviceOf(const at::Tensor& t,
-                      std::initializer_list<std::optional<at::Tensor>> others = {})
+  explicit OnDeviceOf(const Tensor& t, std::initializer_list<MaybeTensor> others = {})
       : guard_(t.device()), stream_(current_stream(t)) {
     for (const auto& other : others) {
       LRA_CHECK(!other || !other->defined() || other->device() == t.device());
@@ -57,7 +58,7 @@ class OnDeviceOf {
 
 // Calls f with a value of the element type: float or Bf16. float64 is for checks on the CPU.
 template <typename F>
-auto with_device_type(const at::Tensor& t, const char* op, F f) {
+auto with_device_type(const Tensor& t, const char* op, F f) {
   if (t.scalar_type() == at::kBFloat16) return f(kernels::Bf16{});
   if (t.scalar_type() == at::kFloat) return f(float{});
   throw CheckFailure(std::string(op) + ": element type " + toString(t.scalar_type()) +

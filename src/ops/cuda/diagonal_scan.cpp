@@ -12,8 +12,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 // The problem on a circle that holds every lag of either direction, some channels at a time.
@@ -101,8 +99,7 @@ Tensor forward(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTen
   const OnDeviceOf device(x, {a, c, skip, mask});
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor y = at::empty_like(in.x);
-  with_device_type(x, "lra::diagonal_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
     if (x.numel() > 0) Circle<T>(in, device.stream()).forward(mutable_data<T>(y));
   });
   return y;
@@ -117,8 +114,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor grad = grad_in.contiguous(), grad_x = at::empty_like(in.x);
   Tensor gradients = at::zeros({a.numel() + c.numel() + x.size(2)}, a.options());
-  with_device_type(x, "lra::diagonal_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
     if (x.numel() == 0) return;
     gradients =
         Circle<T>(in, device.stream()).backward(const_data<T>(grad), mutable_data<T>(grad_x));

@@ -5,8 +5,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 template <typename T>
@@ -21,8 +19,7 @@ std::tuple<Tensor, Tensor> forward(const Tensor& qkv_in, c10::string_view featur
   const Tensor qkv = qkv_in.contiguous();
   const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
   const Tensor sums = at::empty(feature_sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
-  with_device_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(qkv, "lra::packed_feature_attention", [&]<typename T>(T) {
     const auto problem = feature_attention_problem<T>(qkv, features, mask, offset, eps);
     const Tensor scratch = scratch_of(problem, sums);
     cuda::feature_attention_forward<T>(
@@ -41,8 +38,7 @@ Tensor backward(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out, 
   LRA_CHECK(sums.sizes() == feature_sums_shape(qkv) && sums.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), out.sizes());
   Tensor grad_qkv = at::empty_like(qkv);
-  with_device_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(qkv, "lra::packed_feature_attention", [&]<typename T>(T) {
     const auto problem = feature_attention_problem<T>(qkv, features, mask, offset, eps);
     const Tensor scratch = scratch_of(problem, sums);
     cuda::feature_attention_backward<T>({.problem = problem,

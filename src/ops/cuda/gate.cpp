@@ -8,8 +8,7 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 namespace cuda = kernels::cuda;
 
 struct GatesOfDevice {
@@ -36,8 +35,7 @@ Tensor convolution_silu(const Tensor& x_in, const Mask& mask, const Tensor& kern
   }
   const ShortConvolutionArguments in(x_in, mask, kernel, bias, future);
   const Tensor y = at::empty(x_in.sizes(), x_in.options());
-  with_device_type(y, "lra::convolution_silu", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(y, "lra::convolution_silu", [&]<typename T>(T) {
     cuda::short_convolution_forward(in.problem<T>(), mutable_data<T>(y), device.stream());
   });
   return y;
@@ -52,8 +50,7 @@ ConvolutionSiluGradients convolution_silu_backward(const Tensor& grad_in, const 
   }
   const ShortConvolutionArguments in(x_in, mask, kernel, bias, future);
   const ShortConvolutionResults to(in, grad_in);
-  with_device_type(x_in, "lra::convolution_silu", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x_in, "lra::convolution_silu", [&]<typename T>(T) {
     const auto p = in.problem<T>();
     const Tensor scratch =
         at::empty({cuda::short_convolution_scratch(p)}, to.of_parameters.options());

@@ -5,16 +5,13 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 Tensor forward(const Tensor& a, const Tensor& v, int64_t reversed_channels,
                const MaybeTensor& mask) {
   const OnDeviceOf device(v, {a, mask});
   const GatedScanForward scan(a, v, reversed_channels, mask);
-  with_device_type(v, "lra::gated_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(v, "lra::gated_scan", [&]<typename T>(T) {
     cuda::gated_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.h), device.stream());
   });
   return scan.h;
@@ -24,8 +21,7 @@ std::tuple<Tensor, Tensor> backward(const Tensor& grad, const Tensor& a, const T
                                     int64_t reversed_channels, const MaybeTensor& mask) {
   const OnDeviceOf device(h, {grad, a, mask});
   const GatedScanGradients scan(grad, a, h, reversed_channels, mask);
-  with_device_type(h, "lra::gated_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(h, "lra::gated_scan", [&]<typename T>(T) {
     cuda::gated_scan_backward<T>(scan.problem<T>(), device.stream());
   });
   return {scan.of_a, scan.of_v};

@@ -5,8 +5,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 // The widest keys and values that kernels take.
@@ -24,8 +22,7 @@ Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
     return composed_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta);
   }
   const Tensor o = at::empty(v.sizes(), v.options());
-  with_device_type(q, "lra::matrix_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {
     cuda::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o), device.stream());
   });
   return o;
@@ -41,8 +38,7 @@ MatrixScanGradients backward(const Tensor& grad, const Tensor& q, const Tensor& 
                                          delta);
   }
   const MatrixScanResults results(in, grad);
-  with_device_type(q, "lra::matrix_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {
     const auto problem = results.problem<T>();
     const Tensor scratch =
         at::empty({cuda::matrix_scan_scratch(problem.problem)}, in.log_decay.options());

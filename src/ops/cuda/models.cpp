@@ -7,8 +7,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-
 Tensor gumbel_noise_like(const Tensor& logits, int64_t key) {
   const OnDeviceOf device(logits);
   LRA_CHECK(logits.dim() == 4 && logits.size(2) == logits.size(3));

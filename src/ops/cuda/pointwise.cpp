@@ -1,4 +1,4 @@
-// Dropout, GELU, layer norm and the optimizer on a device.
+// Dropout, GELU and the optimizer on a device.
 #include <cmath>
 
 #include "ops/cuda/device.h"
@@ -6,7 +6,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
 namespace cuda = kernels::cuda;
 
 kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
@@ -17,8 +16,7 @@ Tensor dropout(const Tensor& x_in, double rate, int64_t key) {
   const OnDeviceOf device(x_in);
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::dropout", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::dropout", [&]<typename T>(T) {
     cuda::apply_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y), dropout_of(rate, key),
                            device.stream());
   });
@@ -30,8 +28,7 @@ Tensor dropout_add(const Tensor& x_in, const Tensor& residual_in, double rate, i
   const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
   Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::dropout_add", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::dropout_add", [&]<typename T>(T) {
     cuda::dropout_add<T>(x.numel(), const_data<T>(residual), const_data<T>(x), mutable_data<T>(y),
                          dropout_of(rate, key), device.stream());
   });
@@ -42,8 +39,7 @@ Tensor gelu_dropout(const Tensor& x_in, double rate, int64_t key, int64_t first_
   const OnDeviceOf device(x_in);
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::gelu_dropout", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::gelu_dropout", [&]<typename T>(T) {
     cuda::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
                           dropout_of(rate, key, first_row), device.stream());
   });
@@ -56,64 +52,12 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tenso
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
-  with_device_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::gelu_dropout_backward", [&]<typename T>(T) {
     cuda::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
                                    mutable_data<T>(grad_x), mutable_data<T>(y),
                                    dropout_of(rate, key, first_row), device.stream());
   });
   return {y, grad_x};
-}
-
-using Three = std::tuple<Tensor, Tensor, Tensor>;
-
-Three layer_norm_forward(const Tensor& x_in, const Tensor& weight, const Tensor& bias, double eps) {
-  const OnDeviceOf device(x_in, {weight, bias});
-  const Tensor x = x_in.contiguous();
-  LRA_CHECK(weight.is_contiguous() && bias.is_contiguous());
-  LRA_CHECK_EQ(weight.numel(), x.size(-1));
-  LRA_CHECK_EQ(bias.numel(), x.size(-1));
-  LRA_CHECK(weight.scalar_type() == at::kFloat && bias.scalar_type() == at::kFloat);
-  auto shape = x.sizes().vec();
-  shape.back() = 1;
-  Tensor y = at::empty_like(x), mean = at::empty(shape, x.options().dtype(at::kFloat)),
-         rstd = at::empty_like(mean);
-  with_device_type(x, "lra::layer_norm", [&](auto zero) {
-    using T = decltype(zero);
-    cuda::layer_norm_forward<T>(
-        {mean.numel(), weight.numel(), eps, const_data<T>(x), weight.const_data_ptr<float>(),
-         bias.const_data_ptr<float>(), mutable_data<T>(y), mean.mutable_data_ptr<float>(),
-         rstd.mutable_data_ptr<float>()},
-        device.stream());
-  });
-  return {y, mean, rstd};
-}
-
-Three layer_norm_backward(const Tensor& grad_in, const Tensor& x, const Tensor& mean,
-                          const Tensor& rstd, const Tensor& weight) {
-  const OnDeviceOf device(x, {grad_in, mean, rstd, weight});
-  const Tensor grad = grad_in.contiguous();
-  LRA_CHECK(x.is_contiguous() && weight.is_contiguous());
-  LRA_CHECK(mean.is_contiguous() && mean.numel() == x.numel() / weight.numel());
-  LRA_CHECK(rstd.is_contiguous() && rstd.numel() == mean.numel());
-  LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  const int64_t columns = weight.numel(), rows = x.numel() / columns;
-  Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
-         grad_bias = at::empty_like(weight);
-  const Tensor scratch = at::empty({cuda::layer_norm_scratch(rows, columns)}, weight.options());
-  with_device_type(x, "lra::layer_norm_backward", [&](auto zero) {
-    using T = decltype(zero);
-    cuda::layer_norm_backward<T>(
-        {rows, columns, const_data<T>(grad), const_data<T>(x), mean.const_data_ptr<float>(),
-         rstd.const_data_ptr<float>(), weight.const_data_ptr<float>(), mutable_data<T>(grad_x),
-         grad_weight.mutable_data_ptr<float>(), grad_bias.mutable_data_ptr<float>()},
-        scratch.mutable_data_ptr<float>(), device.stream());
-  });
-  return {grad_x, grad_weight, grad_bias};
-}
-
-Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  return std::get<0>(layer_norm_forward(x, weight, bias, eps));
 }
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
@@ -151,9 +95,6 @@ TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   m.impl("dropout_add", dropout_add);
   m.impl("gelu_dropout", gelu_dropout);
   m.impl("gelu_dropout_backward", gelu_dropout_backward);
-  m.impl("layer_norm", layer_norm);
-  m.impl("layer_norm_forward", layer_norm_forward);
-  m.impl("layer_norm_backward", layer_norm_backward);
   m.impl("adam_step_", adam_step);
   m.impl("gradient_norm", gradient_norm);
 }

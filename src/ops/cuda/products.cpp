@@ -8,9 +8,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 Tensor linear_impl(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
   return at::linear(x, beside(weight, x), bias ? MaybeTensor(beside(*bias, x)) : bias);
 }

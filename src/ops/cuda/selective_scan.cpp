@@ -5,8 +5,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 Tensor forward(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b, const Tensor& c,
@@ -15,8 +13,7 @@ Tensor forward(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor&
   const OnDeviceOf device(x, {dt, a, b, c, dt_bias, bias, skip, mask});
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x);
-  with_device_type(x, "lra::selective_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::selective_scan", [&]<typename T>(T) {
     cuda::selective_scan_forward<T>(in.problem<T>(), mutable_data<T>(y), device.stream());
   });
   return y;
@@ -30,8 +27,7 @@ SelectiveScanGradients backward(const Tensor& grad, const Tensor& x, const Tenso
   const OnDeviceOf device(x, {grad, dt, a, b, c, dt_bias, bias, skip, mask});
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const SelectiveScanResults results(in, grad);
-  with_device_type(x, "lra::selective_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::selective_scan", [&]<typename T>(T) {
     const auto problem = results.problem<T>();
     const Tensor scratch =
         at::empty({cuda::selective_scan_scratch(problem.problem)}, in.a.options());

@@ -5,9 +5,6 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 Tensor hash_buckets(const Tensor& x_in, const Tensor& rotations, const MaybeTensor& mask_in) {
   const OnDeviceOf device(x_in, {rotations, mask_in});
   const Tensor x = x_in.stride(-1) == 1 ? x_in : x_in.contiguous();
@@ -22,8 +19,7 @@ Tensor hash_buckets(const Tensor& x_in, const Tensor& rotations, const MaybeTens
   LRA_CHECK(!mask.defined() || mask.numel() == shape.batch * shape.length);
   Tensor buckets = at::empty({shape.rounds, shape.batch, shape.heads, shape.length},
                              x.options().dtype(at::kInt));
-  with_device_type(x, "lra::hash_buckets", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::hash_buckets", [&]<typename T>(T) {
     kernels::cuda::hash_buckets<T>(shape, {const_data<T>(x), x.stride(0), x.stride(2), x.stride(1)},
                                    rotations.const_data_ptr<float>(),
                                    mask.defined() ? mask.const_data_ptr<uint8_t>() : nullptr,

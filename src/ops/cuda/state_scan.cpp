@@ -5,15 +5,12 @@
 namespace lra::ops::device {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
 Tensor forward(const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {
   const OnDeviceOf device(v, {a, mask});
   const StateScanForward scan(v, a, bidirectional, mask);
-  with_device_type(v, "lra::state_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(v, "lra::state_scan", [&]<typename T>(T) {
     cuda::state_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.x), device.stream());
   });
   return scan.x;
@@ -23,8 +20,7 @@ std::tuple<Tensor, Tensor> backward(const Tensor& grad, const Tensor& x, const T
                                     const MaybeTensor& mask) {
   const OnDeviceOf device(x, {grad, a, mask});
   const StateScanGradients scan(grad, x, a, mask);
-  with_device_type(x, "lra::state_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_device_type(x, "lra::state_scan", [&]<typename T>(T) {
     const auto problem = scan.problem<T>();
     const Tensor scratch = at::empty({cuda::state_scan_scratch(problem.problem)}, a.options());
     cuda::state_scan_backward<T>(problem, scratch.mutable_data_ptr<float>(), device.stream());

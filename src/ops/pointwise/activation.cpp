@@ -6,10 +6,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
 using kernels::Activation;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Where torch's softplus becomes x: exp(-40) is below the last place of float64.
 constexpr double kSoftplusEnd = 40;
@@ -49,8 +46,7 @@ Tensor composed_activation_backward(const Tensor& grad, const Tensor& x, int64_t
 
 Tensor activation_on_cpu(const Tensor& x_in, int64_t f) {
   const Tensor x = x_in.contiguous(), y = at::empty_like(x);
-  with_float_type(x, "lra::activation", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::activation", [&]<typename T>(T) {
     kernels::activation_forward<T>(checked(f), x.numel(), const_data<T>(x), mutable_data<T>(y));
   });
   return y;
@@ -60,8 +56,7 @@ Tensor activation_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, int
   const Tensor grad = grad_in.contiguous(), x = x_in.contiguous(), grad_x = at::empty_like(x);
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   LRA_CHECK(grad.scalar_type() == x.scalar_type());
-  with_float_type(x, "lra::activation", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::activation", [&]<typename T>(T) {
     kernels::activation_backward<T>(checked(f), x.numel(), const_data<T>(x), const_data<T>(grad),
                                     mutable_data<T>(grad_x));
   });
@@ -69,8 +64,7 @@ Tensor activation_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, int
 }
 
 Tensor call_activation(const Tensor& x, int64_t f) {
-  static const auto op = find_op<Tensor(const Tensor&, int64_t)>("lra::activation");
-  return op.call(x, f);
+  return dispatch<"lra::activation", activation_on_cpu>(x, f);
 }
 Tensor call(const Tensor& x, Activation f) { return call_activation(x, static_cast<int64_t>(f)); }
 
@@ -88,9 +82,8 @@ struct ActivationFunction : torch::autograd::Function<ActivationFunction> {
       const auto y = [f](const auto& in) { return variable_list{composed_activation(in[0], f)}; };
       return composed_gradients("lra::activation", y, saved, grads, 2);
     }
-    static const auto op =
-        find_op<Tensor(const Tensor&, const Tensor&, int64_t)>("lra::activation_backward");
-    return {op.call(grads[0], saved[0], f), Tensor()};
+    return {dispatch<"lra::activation_backward", activation_backward_on_cpu>(grads[0], saved[0], f),
+            Tensor()};
   }
 };
 
@@ -118,7 +111,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("activation", [](const Tensor& x, int64_t f) { return ActivationFunction::apply(x, f); });
+  m.impl("activation", applies<ActivationFunction>(activation_on_cpu));
 }
 
 }  // namespace lra::ops

@@ -7,10 +7,7 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Mask = std::optional<Tensor>;
+using Mask = MaybeTensor;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
@@ -20,8 +17,7 @@ Four batch_norm_forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& 
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x), mean = at::empty_like(weight), variance = at::empty_like(weight);
   int64_t count = 0;
-  with_float_type(x, "lra::batch_norm", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::batch_norm", [&]<typename T>(T) {
     using W = kernels::Wide<T>;
     const int64_t columns = weight.numel();
     count = kernels::batch_norm_forward<T>({x.numel() / columns, columns, eps, const_data<T>(x),
@@ -40,8 +36,7 @@ Three batch_norm_backward_cpu(const Tensor& grad_in, const Tensor& x, const Mask
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
          grad_bias = at::empty_like(weight);
-  with_float_type(x, "lra::batch_norm_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::batch_norm_backward", [&]<typename T>(T) {
     using W = kernels::Wide<T>;
     const int64_t columns = weight.numel();
     kernels::batch_norm_backward<T>(
@@ -83,25 +78,12 @@ Three backward_composed(const Tensor& grad, const Tensor& x, const Mask& mask, c
   return {keep_valid(grad_x, mask).view(x.sizes()).to(x.scalar_type()), grad_weight, grad_bias};
 }
 
-Four call_forward(const Tensor& x, const Mask& mask, const Tensor& weight, const Tensor& bias,
-                  double eps) {
-  static const auto op =
-      find_op<Four(const Tensor&, const Mask&, const Tensor&, const Tensor&, double)>(
-          "lra::batch_norm");
-  return op.call(x, mask, weight, bias, eps);
-}
-
-Three call_backward(const Tensor& grad, const Tensor& x, const Mask& mask, const Tensor& count,
-                    const Tensor& mean, const Tensor& variance, const Tensor& weight, double eps) {
-  static const auto op = find_op<decltype(batch_norm_backward_cpu)>("lra::batch_norm_backward");
-  return op.call(grad, x, mask, count, mean, variance, weight, eps);
-}
-
 struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Mask& mask,
                                const Tensor& weight, const Tensor& bias, double eps) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto [y, count, mean, variance] = call_forward(x, mask, weight, bias, eps);
+    const auto [y, count, mean, variance] =
+        dispatch<"lra::batch_norm", batch_norm_forward_cpu>(x, mask, weight, bias, eps);
     ctx->save_for_backward({x, tensor_or_empty(mask), weight, bias, count, mean, variance});
     ctx->saved_data["eps"] = eps;
     ctx->mark_non_differentiable({count, mean, variance});
@@ -117,8 +99,8 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
       };
       return composed_gradients("lra::batch_norm", y, {in[0], in[1], in[2], in[3]}, {grads[0]}, 5);
     }
-    auto [x, weight, bias] = call_backward(grads[0], in[0].contiguous(), optional_tensor(in[1]),
-                                           in[4], in[5], in[6], in[2], eps);
+    auto [x, weight, bias] = dispatch<"lra::batch_norm_backward", batch_norm_backward_cpu>(
+        grads[0], in[0].contiguous(), optional_tensor(in[1]), in[4], in[5], in[6], in[2], eps);
     return {x, Tensor(), weight, bias, Tensor()};
   }
 };
@@ -127,7 +109,8 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
 
 BatchNormValues batch_norm(const Tensor& x, const Tensor& mask, const Tensor& weight,
                            const Tensor& bias, double eps) {
-  auto [y, count, mean, variance] = call_forward(x, optional_tensor(mask), weight, bias, eps);
+  auto [y, count, mean, variance] = dispatch<"lra::batch_norm", batch_norm_forward_cpu>(
+      x, optional_tensor(mask), weight, bias, eps);
   return {y, count, mean, variance};
 }
 

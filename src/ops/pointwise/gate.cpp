@@ -6,14 +6,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using UnaryOrBinary = Tensor(const Tensor&, const MaybeTensor&);
-using Gradients = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const MaybeTensor&);
-
 struct GatesOfCpu {
   template <typename F>
   static void with_type(const Tensor& t, F f) {
@@ -56,15 +48,6 @@ std::tuple<Tensor, Tensor> composed_silu_backward(const Tensor& grad, const Tens
   return {of_x * *factor, grad * x * open};
 }
 
-Tensor call_gate(const Tensor& value, const MaybeTensor& gate) {
-  static const auto op = find_op<UnaryOrBinary>("lra::gate");
-  return op.call(value, gate);
-}
-Tensor call_silu(const Tensor& x, const MaybeTensor& factor) {
-  static const auto op = find_op<UnaryOrBinary>("lra::silu");
-  return op.call(x, factor);
-}
-
 template <bool kSilu>
 struct GateFunction : torch::autograd::Function<GateFunction<kSilu>> {
   static constexpr const char* kName = kSilu ? "lra::silu" : "lra::gate";
@@ -72,7 +55,8 @@ struct GateFunction : torch::autograd::Function<GateFunction<kSilu>> {
   static Tensor forward(AutogradContext* ctx, const Tensor& first, const MaybeTensor& second) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({first, tensor_or_empty(second)});
-    return kSilu ? call_silu(first, second) : call_gate(first, second);
+    return kSilu ? dispatch<"lra::silu", composed_silu>(first, second)
+                 : dispatch<"lra::gate", composed_gate>(first, second);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
@@ -86,17 +70,22 @@ struct GateFunction : torch::autograd::Function<GateFunction<kSilu>> {
           },
           saved, grads, 2);
     }
-    static const auto op = find_op<Gradients>(kSilu ? "lra::silu_backward" : "lra::gate_backward");
-    const auto [of_first, of_second] = op.call(grads[0], saved[0], second);
+    const auto [of_first, of_second] =
+        kSilu ? dispatch<"lra::silu_backward", composed_silu_backward>(grads[0], saved[0], second)
+              : dispatch<"lra::gate_backward", composed_gate_backward>(grads[0], saved[0], second);
     return {of_first, second ? of_second : Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor glu(const Tensor& x) { return call_gate(x, std::nullopt); }
-Tensor gate(const Tensor& value, const Tensor& gate) { return call_gate(value, gate); }
-Tensor silu(const Tensor& x, const Tensor& factor) { return call_silu(x, optional_tensor(factor)); }
+Tensor glu(const Tensor& x) { return dispatch<"lra::gate", composed_gate>(x, std::nullopt); }
+Tensor gate(const Tensor& value, const Tensor& gate) {
+  return dispatch<"lra::gate", composed_gate>(value, gate);
+}
+Tensor silu(const Tensor& x, const Tensor& factor) {
+  return dispatch<"lra::silu", composed_silu>(x, optional_tensor(factor));
+}
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("gate(Tensor value, Tensor? gate=None) -> Tensor", composed_gate);
@@ -110,12 +99,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) { GateOperators<GatesOfCpu>::add_to(m); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("gate", [](const Tensor& value, const MaybeTensor& gate) {
-    return GateFunction<false>::apply(value, gate);
-  });
-  m.impl("silu", [](const Tensor& x, const MaybeTensor& factor) {
-    return GateFunction<true>::apply(x, factor);
-  });
+  m.impl("gate", applies<GateFunction<false>>(composed_gate));
+  m.impl("silu", applies<GateFunction<true>>(composed_silu));
 }
 
 }  // namespace lra::ops

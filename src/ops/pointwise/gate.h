@@ -7,12 +7,12 @@ namespace lra::ops {
 
 // a * sigmoid(b), where x [..., 2 D] holds a and then b: [..., D]. float32, float64 or bfloat16;
 // differentiable, with a packed gradient; the same bits at any number of threads.
-at::Tensor glu(const at::Tensor& x);
+Tensor glu(const Tensor& x);
 
 // value * sigmoid(gate), both of one shape. As glu.
-at::Tensor gate(const at::Tensor& value, const at::Tensor& gate);
+Tensor gate(const Tensor& value, const Tensor& gate);
 
 // factor * x * sigmoid(x), both of one shape; without `factor`, SiLU(x). As glu.
-at::Tensor silu(const at::Tensor& x, const at::Tensor& factor = {});
+Tensor silu(const Tensor& x, const Tensor& factor = {});
 
 }  // namespace lra::ops

@@ -9,9 +9,9 @@
 
 namespace lra::ops {
 
-inline std::vector<at::Tensor> halves(const at::Tensor& t) { return t.chunk(2, -1); }
+inline std::vector<Tensor> halves(const Tensor& t) { return t.chunk(2, -1); }
 
-inline void check_gate(const at::Tensor& value, const std::optional<at::Tensor>& gate) {
+inline void check_gate(const Tensor& value, const MaybeTensor& gate) {
   LRA_CHECK(value.dim() > 0);
   if (!gate) {
     LRA_CHECK(value.size(-1) % 2 == 0);
@@ -23,7 +23,7 @@ inline void check_gate(const at::Tensor& value, const std::optional<at::Tensor>&
 
 // Values and gates of one shape; values may be undefined, for 1.
 struct GateOperands {
-  at::Tensor value, gate;
+  Tensor value, gate;
   bool is_silu = false;
 
   template <typename T>
@@ -43,9 +43,6 @@ struct GateOperands {
 
 template <typename Kernels>
 struct GateOperators {
-  using Tensor = at::Tensor;
-  using MaybeTensor = std::optional<Tensor>;
-
   static void add_to(torch::Library& m) {
     m.impl("gate", gate);
     m.impl("gate_backward", gate_backward);
@@ -66,8 +63,7 @@ struct GateOperators {
 
   static Tensor forward_of(const GateOperands& in) {
     const Tensor y = at::empty(in.gate.sizes(), in.gate.options());
-    Kernels::with_type(y, [&](auto zero) {
-      using T = decltype(zero);
+    Kernels::with_type(y, [&]<typename T>(T) {
       Kernels::template forward<T>(in.problem<T>(), mutable_data<T>(y), y);
     });
     return y;
@@ -78,8 +74,7 @@ struct GateOperators {
                               const Tensor& of_gate) {
     const Tensor grad = grad_in.contiguous();
     LRA_CHECK_EQ(grad.sizes(), in.gate.sizes());
-    Kernels::with_type(grad, [&](auto zero) {
-      using T = decltype(zero);
+    Kernels::with_type(grad, [&]<typename T>(T) {
       kernels::GateGradients<T> to{.gate_stride = row_stride(of_gate),
                                    .gate = mutable_data<T>(of_gate)};
       if (of_value.defined()) {

@@ -9,21 +9,19 @@ namespace lra::ops {
 
 // x [..., D], weight [D], bias [D] -> [..., D]: (x - mean) / sqrt(variance + eps) * weight + bias.
 // With bfloat16 x, weight and bias are float32, and so are the statistics.
-at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                      double eps);
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 
 // The two passes on their own, without autograd, for operators that begin with a norm. Statistics
 // [..., 1], float32 for bfloat16; x contiguous for the backward pass.
 struct LayerNormValues {
-  at::Tensor y, mean, rstd;
+  Tensor y, mean, rstd;
 };
-LayerNormValues layer_norm_forward(const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& bias, double eps);
+LayerNormValues layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                   double eps);
 struct LayerNormGrads {
-  at::Tensor x, weight, bias;
+  Tensor x, weight, bias;
 };
-LayerNormGrads layer_norm_backward(const at::Tensor& grad, const at::Tensor& x,
-                                   const at::Tensor& mean, const at::Tensor& rstd,
-                                   const at::Tensor& weight);
+LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
+                                   const Tensor& rstd, const Tensor& weight);
 
 }  // namespace lra::ops

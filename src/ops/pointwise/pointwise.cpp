@@ -6,10 +6,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Schemas know signed integers only; the bits of the key pass unchanged.
 kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
   return {rate, static_cast<uint64_t>(key), first_row};
@@ -18,8 +14,7 @@ kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
 Tensor dropout_impl(const Tensor& x_in, double rate, int64_t key) {
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::dropout", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::dropout", [&]<typename T>(T) {
     kernels::apply_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
                               dropout_of(rate, key));
   });
@@ -30,8 +25,7 @@ Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double ra
   const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
   Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::dropout_add", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::dropout_add", [&]<typename T>(T) {
     kernels::dropout_add<T>(x.numel(), const_data<T>(residual), const_data<T>(x),
                             mutable_data<T>(y), dropout_of(rate, key));
   });
@@ -41,8 +35,7 @@ Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double ra
 Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key, int64_t first_row) {
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::gelu_dropout", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::gelu_dropout", [&]<typename T>(T) {
     kernels::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
                              dropout_of(rate, key, first_row));
   });
@@ -53,8 +46,7 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
                                                       double rate, int64_t key, int64_t first_row) {
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
-  with_float_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::gelu_dropout_backward", [&]<typename T>(T) {
     kernels::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
                                       mutable_data<T>(grad_x), mutable_data<T>(y),
                                       dropout_of(rate, key, first_row));
@@ -132,28 +124,24 @@ struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
 }  // namespace
 
 Tensor dropout(const Tensor& x, double rate, uint64_t key) {
-  static const auto op = find_op<Tensor(const Tensor&, double, int64_t)>("lra::dropout");
-  return rate == 0 ? x : op.call(x, rate, static_cast<int64_t>(key));
+  if (rate == 0) return x;
+  return dispatch<"lra::dropout", dropout_impl>(x, rate, static_cast<int64_t>(key));
 }
 
 Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, double, int64_t)>("lra::dropout_add");
-  return op.call(x, residual, rate, static_cast<int64_t>(key));
+  return dispatch<"lra::dropout_add", dropout_add_impl>(x, residual, rate,
+                                                        static_cast<int64_t>(key));
 }
 
 Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, double, int64_t, int64_t)>("lra::gelu_dropout");
-  return op.call(x, rate, static_cast<int64_t>(key), first_row);
+  return dispatch<"lra::gelu_dropout", gelu_dropout_impl>(x, rate, static_cast<int64_t>(key),
+                                                          first_row);
 }
 
 GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate,
                                        uint64_t key, int64_t first_row) {
-  static const auto op =
-      find_op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, double, int64_t, int64_t)>(
-          "lra::gelu_dropout_backward");
-  auto [y, grad_x] = op.call(x, grad, rate, static_cast<int64_t>(key), first_row);
+  auto [y, grad_x] = dispatch<"lra::gelu_dropout_backward", gelu_dropout_backward_impl>(
+      x, grad, rate, static_cast<int64_t>(key), first_row);
   return {y, grad_x};
 }
 
@@ -176,15 +164,9 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("gelu_dropout", [](const Tensor& x, double rate, int64_t key, int64_t first_row) {
-    return GeluDropoutFunction::apply(x, rate, key, first_row);
-  });
-  m.impl("dropout", [](const Tensor& x, double rate, int64_t key) {
-    return DropoutFunction::apply(x, rate, key);
-  });
-  m.impl("dropout_add", [](const Tensor& x, const Tensor& residual, double rate, int64_t key) {
-    return DropoutAddFunction::apply(x, residual, rate, key);
-  });
+  m.impl("gelu_dropout", applies<GeluDropoutFunction>(gelu_dropout_impl));
+  m.impl("dropout", applies<DropoutFunction>(dropout_impl));
+  m.impl("dropout_add", applies<DropoutAddFunction>(dropout_add_impl));
 }
 
 }  // namespace lra::ops

@@ -10,19 +10,19 @@
 namespace lra::ops {
 
 // y = dropout(x); any shape.
-at::Tensor dropout(const at::Tensor& x, double rate, uint64_t key);
+Tensor dropout(const Tensor& x, double rate, uint64_t key);
 
 // y = residual + dropout(x); both of one shape.
-at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double rate, uint64_t key);
+Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key);
 
 // y = dropout(gelu_tanh(x)). Of a part of an array, first_row rows of kernels::kDropoutRowLength
 // elements lie before it.
-at::Tensor gelu_dropout(const at::Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
+Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
 // y again and grad of x, given grad of y, in one pass; without autograd.
 struct GeluDropoutGrads {
-  at::Tensor y, x;
+  Tensor y, x;
 };
-GeluDropoutGrads gelu_dropout_backward(const at::Tensor& x, const at::Tensor& grad, double rate,
+GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate,
                                        uint64_t key, int64_t first_row = 0);
 
 }  // namespace lra::ops

@@ -8,10 +8,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 void check_rotary(const Tensor& x, const Tensor& table) {
   LRA_CHECK(x.dim() == 4 && table.dim() == 2);
   LRA_CHECK_EQ(table.size(0), x.size(1));
@@ -34,8 +30,7 @@ Tensor rotary_on_cpu(const Tensor& x_in, const Tensor& table_in, bool back) {
   check_rotary(x_in, table_in);
   const Tensor x = with_even_rows(x_in.flatten(2)), table = table_in.contiguous();
   const Tensor y = at::empty(x_in.sizes(), x_in.options());
-  with_float_type(x, "lra::rotary", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::rotary", [&]<typename T>(T) {
     kernels::rotary<T>({.batch = x_in.size(0),
                         .length = x_in.size(1),
                         .heads = x_in.size(2),
@@ -50,8 +45,7 @@ Tensor rotary_on_cpu(const Tensor& x_in, const Tensor& table_in, bool back) {
 }
 
 Tensor call_rotary(const Tensor& x, const Tensor& table, bool back) {
-  static const auto op = find_op<decltype(rotary_on_cpu)>("lra::rotary");
-  return op.call(x, table, back);
+  return dispatch<"lra::rotary", rotary_on_cpu>(x, table, back);
 }
 
 // A rotation's gradient is the rotation back, of any order.
@@ -80,10 +74,6 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("rotary", rotary_on_cpu); }
 
-TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("rotary", [](const Tensor& x, const Tensor& table, bool back) {
-    return RotaryFunction::apply(x, table, back);
-  });
-}
+TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("rotary", applies<RotaryFunction>(rotary_on_cpu)); }
 
 }  // namespace lra::ops

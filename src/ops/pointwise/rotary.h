@@ -9,6 +9,6 @@ namespace lra::ops {
 // and cosine are table[p, 2c] and table[p, 2c + 1]; table [L, E] float64 with float64, else
 // float32, without a gradient. x may be a part of longer rows. Differentiable in x; the same bits
 // at any number of threads; composed of the library's operators on other devices than the CPU.
-at::Tensor rotary(const at::Tensor& x_BLHE, const at::Tensor& table_LE);
+Tensor rotary(const Tensor& x_BLHE, const Tensor& table_LE);
 
 }  // namespace lra::ops

@@ -7,9 +7,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Two = std::tuple<Tensor, Tensor>;
 
@@ -35,32 +32,30 @@ Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor
 }
 
 Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
-  const RowNormForward norm(x, weight, eps, centered);
-  with_float_type(x, "lra::row_norm", [&](auto zero) {
-    kernels::layer_norm_forward<decltype(zero)>(norm.problem<decltype(zero)>());
-  });
+  const RowNormForward norm(x, weight, {}, eps, centered);
+  with_float_type(x, "lra::row_norm",
+                  [&]<typename T>(T) { kernels::layer_norm_forward<T>(norm.problem<T>()); });
   return {norm.y, norm.mean, norm.rstd};
 }
 
 Two row_norm_backward_on_cpu(const Tensor& grad, const Tensor& x, const Tensor& mean,
                              const Tensor& rstd, const Tensor& weight, bool centered) {
-  const RowNormGradients norm(grad, x, mean, rstd, weight, centered);
-  with_float_type(x, "lra::row_norm", [&](auto zero) {
-    kernels::layer_norm_backward<decltype(zero)>(norm.problem<decltype(zero)>());
-  });
+  const RowNormGradients norm(grad, x, mean, rstd, weight, centered, /*has_bias=*/false);
+  with_float_type(x, "lra::row_norm",
+                  [&]<typename T>(T) { kernels::layer_norm_backward<T>(norm.problem<T>()); });
   return {norm.of_x, norm.of_weight};
 }
 
-Three call_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {
-  static const auto op = find_op<decltype(row_norm_forward_on_cpu)>("lra::row_norm_forward");
-  return op.call(x, weight, eps, centered);
+Tensor row_norm_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+  return std::get<0>(row_norm_forward_on_cpu(x, weight, eps, centered));
 }
 
 struct RowNormFunction : torch::autograd::Function<RowNormFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, double eps,
                         bool centered) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto [y, mean, rstd] = call_forward(x, weight, eps, centered);
+    const auto [y, mean, rstd] =
+        dispatch<"lra::row_norm_forward", row_norm_forward_on_cpu>(x, weight, eps, centered);
     ctx->save_for_backward({x, weight, mean, rstd});
     ctx->saved_data["eps"] = eps;
     ctx->saved_data["centered"] = centered;
@@ -76,8 +71,8 @@ struct RowNormFunction : torch::autograd::Function<RowNormFunction> {
       };
       return composed_gradients("lra::row_norm", y, {s[0], s[1]}, grads, 4);
     }
-    static const auto op = find_op<decltype(row_norm_backward_on_cpu)>("lra::row_norm_backward");
-    const auto [of_x, of_weight] = op.call(grads[0], s[0], s[2], s[3], s[1], centered);
+    const auto [of_x, of_weight] = dispatch<"lra::row_norm_backward", row_norm_backward_on_cpu>(
+        grads[0], s[0], s[2], s[3], s[1], centered);
     return {of_x, of_weight, Tensor(), Tensor()};
   }
 };
@@ -92,9 +87,7 @@ void check_row_norm(const Tensor& x, const Tensor& weight) {
 }
 
 Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, double, bool)>("lra::row_norm");
-  return op.call(x, weight, eps, centered);
+  return dispatch<"lra::row_norm", row_norm_on_cpu>(x, weight, eps, centered);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -114,17 +107,13 @@ TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("row_norm", [](const Tensor& x, const Tensor& weight, double eps, bool centered) {
-    return std::get<0>(row_norm_forward_on_cpu(x, weight, eps, centered));
-  });
+  m.impl("row_norm", row_norm_on_cpu);
   m.impl("row_norm_forward", row_norm_forward_on_cpu);
   m.impl("row_norm_backward", row_norm_backward_on_cpu);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("row_norm", [](const Tensor& x, const Tensor& weight, double eps, bool centered) {
-    return RowNormFunction::apply(x, weight, eps, centered);
-  });
+  m.impl("row_norm", applies<RowNormFunction>(row_norm_on_cpu));
 }
 
 }  // namespace lra::ops

@@ -10,10 +10,9 @@ namespace lra::ops {
 // [G, W]. `centered` takes the mean of each row away first. With bfloat16 x, weight is float32, and
 // so are the statistics. Differentiable; the same bits at any number of threads; composed of the
 // library's operators on devices without a kernel for it.
-at::Tensor row_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
-                    bool centered = false);
+Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered = false);
 
 // CheckFailure unless these are arguments of torch.ops.lra.row_norm, on any device.
-void check_row_norm(const at::Tensor& x, const at::Tensor& weight);
+void check_row_norm(const Tensor& x, const Tensor& weight);
 
 }  // namespace lra::ops

@@ -1,4 +1,5 @@
-// Tensors as problems of kernels/pointwise/layer_norm.h, for torch.ops.lra.row_norm on any device.
+// Tensors as problems of kernels/pointwise/layer_norm.h, for torch.ops.lra.layer_norm and row_norm
+// on any device.
 #pragma once
 
 #include "kernels/pointwise/layer_norm.h"
@@ -10,11 +11,14 @@ namespace lra::ops {
 // The arguments, checked and contiguous, and memory for the result y and for the mean and 1 /
 // deviation of each row, [..., 1].
 struct RowNormForward {
-  RowNormForward(const at::Tensor& x_in, const at::Tensor& weight_in, double eps, bool centered)
+  RowNormForward(const Tensor& x_in, const Tensor& weight_in, const MaybeTensor& bias_in,
+                 double eps, bool centered)
       : eps(eps), centered(centered) {
     check_row_norm(x_in, weight_in);
+    if (bias_in) check_row_norm(x_in, *bias_in);
     x = x_in.contiguous();
     weight = weight_in.contiguous();
+    if (bias_in) bias = bias_in->contiguous();
     auto of_rows = x.sizes().vec();
     of_rows.back() = 1;
     y = at::empty_like(x);
@@ -31,6 +35,7 @@ struct RowNormForward {
             .eps = eps,
             .x = const_data<T>(x),
             .gamma = const_data<W>(weight),
+            .beta = bias.defined() ? const_data<W>(bias) : nullptr,
             .y = mutable_data<T>(y),
             .mean = mutable_data<W>(mean),
             .rstd = mutable_data<W>(rstd),
@@ -40,13 +45,13 @@ struct RowNormForward {
 
   double eps;
   bool centered;
-  at::Tensor x, weight, y, mean, rstd;
+  Tensor x, weight, bias, y, mean, rstd;
 };
 
-// The same for the gradients of x and the weight.
+// The same for the gradients of x, the weight and perhaps the bias.
 struct RowNormGradients {
-  RowNormGradients(const at::Tensor& grad_in, const at::Tensor& x_in, const at::Tensor& mean_in,
-                   const at::Tensor& rstd_in, const at::Tensor& weight_in, bool centered)
+  RowNormGradients(const Tensor& grad_in, const Tensor& x_in, const Tensor& mean_in,
+                   const Tensor& rstd_in, const Tensor& weight_in, bool centered, bool has_bias)
       : centered(centered),
         grad(grad_in.contiguous()),
         x(x_in.contiguous()),
@@ -55,7 +60,10 @@ struct RowNormGradients {
         weight(weight_in.contiguous()),
         of_x(at::empty_like(x)),
         of_weight(at::empty_like(weight)) {
+    check_row_norm(x, weight);
     LRA_CHECK_EQ(grad.sizes(), x.sizes());
+    LRA_CHECK(mean.numel() == x.numel() / weight.size(-1) && rstd.numel() == mean.numel());
+    if (has_bias) of_bias = at::empty_like(weight);
   }
 
   template <typename T>
@@ -71,12 +79,13 @@ struct RowNormGradients {
             .gamma = const_data<W>(weight),
             .dx = mutable_data<T>(of_x),
             .grad_gamma = mutable_data<W>(of_weight),
+            .grad_beta = of_bias.defined() ? mutable_data<W>(of_bias) : nullptr,
             .groups = weight.numel() / columns,
             .centered = centered};
   }
 
   bool centered;
-  at::Tensor grad, x, mean, rstd, weight, of_x, of_weight;
+  Tensor grad, x, mean, rstd, weight, of_x, of_weight, of_bias;
 };
 
 }  // namespace lra::ops

@@ -9,9 +9,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 // t [B, L, H, E] with the last heads turned around along L.
 Tensor in_order_of_time(const Tensor& t, int64_t reversed_heads) {
   if (reversed_heads == 0) return t;

@@ -9,9 +9,6 @@
 
 namespace lra::ops {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 namespace {
 
 // Re sum_n c_n a_n^l for l < length: complex a, c [N, D] -> [D, length] of this real type, from two

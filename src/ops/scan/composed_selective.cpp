@@ -5,9 +5,6 @@
 
 namespace lra::ops {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 // Padding becomes a step of 0, which changes no state, wherever time begins.
 Tensor composed_selective_scan(const Tensor& x_in, const Tensor& dt_in, const Tensor& a,
                                const Tensor& b_in, const Tensor& c_in, const Tensor& dt_bias,

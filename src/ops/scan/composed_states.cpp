@@ -7,9 +7,6 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
 // x[t] = a x[t - 1] + v[t], or backward x[t] = a x[t + 1] + v[t]: v [B, L, P], a [P], complex.
 Tensor recurrence(const Tensor& v, const Tensor& a, bool backward) {
   if (backward) return recurrence(v.flip(1), a, false).flip(1);

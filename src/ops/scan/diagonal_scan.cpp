@@ -7,23 +7,11 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using DiagonalScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
-                                   const MaybeTensor&);
-using DiagonalScanBackward = std::tuple<Tensor, Tensor, Tensor, Tensor>(
-    const Tensor&, const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
-    const MaybeTensor&);
-
 Tensor diagonal_scan_forward_impl(const Tensor& x, const Tensor& a, const Tensor& c,
                                   const MaybeTensor& skip, const MaybeTensor& mask) {
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor y = at::empty_like(in.x);
-  with_float_type(x, "lra::diagonal_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
     kernels::diagonal_scan_forward<T>(in.problem<T>(), mutable_data<T>(y));
   });
   return y;
@@ -37,8 +25,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward_impl(
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   const int64_t channels = x.size(2);
   const Tensor grads = at::empty({a.numel() + c.numel() + channels}, a.options());
-  with_float_type(x, "lra::diagonal_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
     kernels::diagonal_scan_backward<T>(
         {.problem = in.problem<T>(),
          .grad = const_data<T>(grad),
@@ -49,18 +36,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward_impl(
   return {grad_x, parts[0].view(a.sizes()), parts[1].view(c.sizes()), parts[2]};
 }
 
-Tensor call_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c,
-                          const MaybeTensor& skip, const MaybeTensor& mask) {
-  static const auto op = find_op<DiagonalScanForward>("lra::diagonal_scan");
-  return op.call(x, a, c, skip, mask);
-}
-
 struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& a, const Tensor& c,
                         const MaybeTensor& skip, const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x, a, c, tensor_or_empty(skip), tensor_or_empty(mask)});
-    return call_diagonal_scan(x, a, c, skip, mask);
+    return dispatch<"lra::diagonal_scan", diagonal_scan_forward_impl>(x, a, c, skip, mask);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -71,9 +52,9 @@ struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
       };
       return composed_gradients("lra::diagonal_scan", y, s, grads, 5);
     }
-    static const auto op = find_op<DiagonalScanBackward>("lra::diagonal_scan_backward");
     auto [of_x, of_a, of_c, of_skip] =
-        op.call(grads[0], s[0], s[1], s[2], optional_tensor(s[3]), optional_tensor(s[4]));
+        dispatch<"lra::diagonal_scan_backward", diagonal_scan_backward_impl>(
+            grads[0], s[0], s[1], s[2], optional_tensor(s[3]), optional_tensor(s[4]));
     return {of_x, of_a, of_c, s[3].defined() ? of_skip : Tensor(), Tensor()};
   }
 };
@@ -97,8 +78,8 @@ void check_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c, cons
 }
 
 Tensor diagonal_scan(const DiagonalScanInput& in) {
-  return call_diagonal_scan(in.x_BLD, in.a_PND, in.c_KPND, optional_tensor(in.skip_D),
-                            optional_tensor(in.mask_BL));
+  return dispatch<"lra::diagonal_scan", diagonal_scan_forward_impl>(
+      in.x_BLD, in.a_PND, in.c_KPND, optional_tensor(in.skip_D), optional_tensor(in.mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -117,9 +98,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("diagonal_scan",
-         [](const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
-            const MaybeTensor& mask) { return DiagonalScanFunction::apply(x, a, c, skip, mask); });
+  m.impl("diagonal_scan", applies<DiagonalScanFunction>(diagonal_scan_forward_impl));
 }
 
 }  // namespace lra::ops

@@ -7,11 +7,11 @@
 namespace lra::ops {
 
 struct DiagonalScanInput {
-  at::Tensor x_BLD = {};    // float32, float64 or bfloat16
-  at::Tensor a_PND = {};    // P = 2: real and imaginary parts; P = 1: real
-  at::Tensor c_KPND = {};   // K = 1: each position sees those before it; 2: those behind it too
-  at::Tensor skip_D = {};   // may be undefined
-  at::Tensor mask_BL = {};  // uint8, ones first, or undefined
+  Tensor x_BLD = {};    // float32, float64 or bfloat16
+  Tensor a_PND = {};    // P = 2: real and imaginary parts; P = 1: real
+  Tensor c_KPND = {};   // K = 1: each position sees those before it; 2: those behind it too
+  Tensor skip_D = {};   // may be undefined
+  Tensor mask_BL = {};  // uint8, ones first, or undefined
 };
 
 // y[l] = Re sum_n c_0n s_n[l] + skip x[l] with s_n[l] = a_n s_n[l - 1] + x[l], and with a second
@@ -24,16 +24,14 @@ struct DiagonalScanInput {
 // (kernels/scan/scan_by_convolution.h). The same bits at any number of threads. CheckFailure for
 // other shapes or dtypes, and for a mask that is not contiguous; lra::Error for one with
 // ones after zeros (on the CPU).
-at::Tensor diagonal_scan(const DiagonalScanInput& in);
+Tensor diagonal_scan(const DiagonalScanInput& in);
 
 // The same, composed of the library's operators (ops/composed.h).
-at::Tensor composed_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,
-                                  const std::optional<at::Tensor>& skip,
-                                  const std::optional<at::Tensor>& mask);
+Tensor composed_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c,
+                              const MaybeTensor& skip, const MaybeTensor& mask);
 
 // CheckFailure unless these are arguments of torch.ops.lra.diagonal_scan, on any device.
-void check_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,
-                         const std::optional<at::Tensor>& skip,
-                         const std::optional<at::Tensor>& mask);
+void check_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
+                         const MaybeTensor& mask);
 
 }  // namespace lra::ops

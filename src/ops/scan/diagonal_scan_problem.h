@@ -9,9 +9,8 @@ namespace lra::ops {
 
 // The checked arguments of torch.ops.lra.diagonal_scan, contiguous, and the lengths in the mask.
 struct DiagonalScanArguments {
-  DiagonalScanArguments(const at::Tensor& x_in, const at::Tensor& a_in, const at::Tensor& c_in,
-                        const std::optional<at::Tensor>& skip_in,
-                        const std::optional<at::Tensor>& mask)
+  DiagonalScanArguments(const Tensor& x_in, const Tensor& a_in, const Tensor& c_in,
+                        const MaybeTensor& skip_in, const MaybeTensor& mask)
       : x(x_in.contiguous()), a(a_in.contiguous()), c(c_in.contiguous()) {
     check_diagonal_scan(x, a, c, skip_in, mask);
     if (skip_in) skip = skip_in->contiguous();
@@ -35,7 +34,7 @@ struct DiagonalScanArguments {
             .skip = skip.defined() ? skip.const_data_ptr<W>() : nullptr};
   }
 
-  at::Tensor x, a, c, skip, lengths;
+  Tensor x, a, c, skip, lengths;
 };
 
 }  // namespace lra::ops

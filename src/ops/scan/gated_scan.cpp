@@ -7,20 +7,10 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using ScanChannels = Tensor(const Tensor&, const Tensor&, int64_t, const MaybeTensor&);
-using ScanChannelsBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
-                                                        int64_t, const MaybeTensor&);
-
 Tensor gated_scan_cpu(const Tensor& a, const Tensor& v, int64_t reversed_channels,
                       const MaybeTensor& mask) {
   const GatedScanForward scan(a, v, reversed_channels, mask);
-  with_float_type(v, "lra::gated_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(v, "lra::gated_scan", [&]<typename T>(T) {
     kernels::gated_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.h));
   });
   return scan.h;
@@ -30,9 +20,8 @@ std::tuple<Tensor, Tensor> gated_scan_backward_cpu(const Tensor& grad, const Ten
                                                    const Tensor& h, int64_t reversed_channels,
                                                    const MaybeTensor& mask) {
   const GatedScanGradients scan(grad, a, h, reversed_channels, mask);
-  with_float_type(h, "lra::gated_scan", [&](auto zero) {
-    kernels::gated_scan_backward<decltype(zero)>(scan.problem<decltype(zero)>());
-  });
+  with_float_type(h, "lra::gated_scan",
+                  [&]<typename T>(T) { kernels::gated_scan_backward<T>(scan.problem<T>()); });
   return {scan.of_a, scan.of_v};
 }
 
@@ -49,17 +38,11 @@ std::vector<Tensor> rows_in_time(const Tensor& t, const Tensor& like, int64_t re
       .unbind(1);
 }
 
-Tensor call_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
-                       const MaybeTensor& mask) {
-  static const auto op = find_op<ScanChannels>("lra::gated_scan");
-  return op.call(a, v, reversed_channels, mask);
-}
-
 struct GatedScanFunction : torch::autograd::Function<GatedScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& v,
                         int64_t reversed_channels, const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor h = call_gated_scan(a, v, reversed_channels, mask);
+    const Tensor h = dispatch<"lra::gated_scan", gated_scan_cpu>(a, v, reversed_channels, mask);
     ctx->saved_data["reversed_channels"] = reversed_channels;
     ctx->save_for_backward({a, h, tensor_or_empty(mask), v});
     return h;
@@ -74,8 +57,8 @@ struct GatedScanFunction : torch::autograd::Function<GatedScanFunction> {
       };
       return composed_gradients("lra::gated_scan", h, {s[0], s[3]}, grads, 4);
     }
-    static const auto op = find_op<ScanChannelsBackward>("lra::gated_scan_backward");
-    auto [of_a, of_v] = op.call(grads[0], s[0], s[1], reversed_channels, mask);
+    auto [of_a, of_v] = dispatch<"lra::gated_scan_backward", gated_scan_backward_cpu>(
+        grads[0], s[0], s[1], reversed_channels, mask);
     return {of_a, of_v, Tensor(), Tensor()};
   }
 };
@@ -129,7 +112,8 @@ std::tuple<Tensor, Tensor> composed_gated_scan_backward(const Tensor& grad, cons
 
 Tensor gated_scan(const Tensor& a_BLD, const Tensor& v_BLD, int64_t reversed_channels,
                   const Tensor& mask_BL) {
-  return call_gated_scan(a_BLD, v_BLD, reversed_channels, optional_tensor(mask_BL));
+  return dispatch<"lra::gated_scan", gated_scan_cpu>(a_BLD, v_BLD, reversed_channels,
+                                                     optional_tensor(mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -137,8 +121,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
         composed_gated_scan);
   m.def(
       "gated_scan_backward(Tensor grad, Tensor a, Tensor h, int reversed_channels, Tensor? mask) "
-      "-> "
-      "(Tensor, Tensor)",
+      "-> (Tensor, Tensor)",
       composed_gated_scan_backward);
 }
 
@@ -148,10 +131,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("gated_scan",
-         [](const Tensor& a, const Tensor& v, int64_t reversed_channels, const MaybeTensor& mask) {
-           return GatedScanFunction::apply(a, v, reversed_channels, mask);
-         });
+  m.impl("gated_scan", applies<GatedScanFunction>(gated_scan_cpu));
 }
 
 }  // namespace lra::ops

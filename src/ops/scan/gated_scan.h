@@ -14,19 +14,19 @@ namespace lra::ops {
 // number of threads. On devices without a kernel for it, it is the composed version. CheckFailure
 // for other shapes or dtypes, and for a mask that is not contiguous; lra::Error for one with ones
 // after zeros (on the CPU).
-at::Tensor gated_scan(const at::Tensor& a_BLD, const at::Tensor& v_BLD,
-                      int64_t reversed_channels = 0, const at::Tensor& mask_BL = {});
+Tensor gated_scan(const Tensor& a_BLD, const Tensor& v_BLD, int64_t reversed_channels = 0,
+                  const Tensor& mask_BL = {});
 
 // The same, and the gradients of a and v for that of h, composed of the library's differentiable
 // operators, position by position.
-at::Tensor composed_gated_scan(const at::Tensor& a, const at::Tensor& v, int64_t reversed_channels,
-                               const std::optional<at::Tensor>& mask);
-std::tuple<at::Tensor, at::Tensor> composed_gated_scan_backward(
-    const at::Tensor& grad, const at::Tensor& a, const at::Tensor& h, int64_t reversed_channels,
-    const std::optional<at::Tensor>& mask);
+Tensor composed_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                           const MaybeTensor& mask);
+std::tuple<Tensor, Tensor> composed_gated_scan_backward(const Tensor& grad, const Tensor& a,
+                                                        const Tensor& h, int64_t reversed_channels,
+                                                        const MaybeTensor& mask);
 
 // CheckFailure unless these are arguments of torch.ops.lra.gated_scan, on any device.
-void check_gated_scan(const at::Tensor& a, const at::Tensor& v, int64_t reversed_channels,
-                      const std::optional<at::Tensor>& mask);
+void check_gated_scan(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                      const MaybeTensor& mask);
 
 }  // namespace lra::ops

@@ -9,8 +9,8 @@ namespace lra::ops {
 
 // All of a problem but v, for contiguous a; the tensors must outlive it.
 template <typename T>
-kernels::GatedScan<T> gated_problem(const at::Tensor& a, int64_t reversed_channels,
-                                    const at::Tensor& lengths) {
+kernels::GatedScan<T> gated_problem(const Tensor& a, int64_t reversed_channels,
+                                    const Tensor& lengths) {
   return {.batch = a.size(0),
           .length = a.size(1),
           .channels = a.size(2),
@@ -21,8 +21,8 @@ kernels::GatedScan<T> gated_problem(const at::Tensor& a, int64_t reversed_channe
 
 // torch.ops.lra.gated_scan: its arguments, checked and contiguous, and memory for its result h.
 struct GatedScanForward {
-  GatedScanForward(const at::Tensor& a_in, const at::Tensor& v_in, int64_t reversed_channels,
-                   const std::optional<at::Tensor>& mask)
+  GatedScanForward(const Tensor& a_in, const Tensor& v_in, int64_t reversed_channels,
+                   const MaybeTensor& mask)
       : reversed_channels(reversed_channels) {
     check_gated_scan(a_in, v_in, reversed_channels, mask);
     a = a_in.contiguous();
@@ -39,13 +39,13 @@ struct GatedScanForward {
   }
 
   int64_t reversed_channels;
-  at::Tensor a, v, h, lengths;
+  Tensor a, v, h, lengths;
 };
 
 // torch.ops.lra.gated_scan_backward: the same, with memory for the gradients of a and v.
 struct GatedScanGradients {
-  GatedScanGradients(const at::Tensor& grad_in, const at::Tensor& a_in, const at::Tensor& h_in,
-                     int64_t reversed_channels, const std::optional<at::Tensor>& mask)
+  GatedScanGradients(const Tensor& grad_in, const Tensor& a_in, const Tensor& h_in,
+                     int64_t reversed_channels, const MaybeTensor& mask)
       : reversed_channels(reversed_channels) {
     check_gated_scan(a_in, h_in, reversed_channels, mask);
     LRA_CHECK_EQ(grad_in.sizes(), h_in.sizes());
@@ -67,7 +67,7 @@ struct GatedScanGradients {
   }
 
   int64_t reversed_channels;
-  at::Tensor grad, a, h, lengths, of_a, of_v;
+  Tensor grad, a, h, lengths, of_a, of_v;
 };
 
 }  // namespace lra::ops

@@ -7,25 +7,14 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
 using Five = MatrixScanGradients;
-
-using MatrixScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const MaybeTensor&, int64_t, const MaybeTensor&, bool);
-using MatrixScanBackward = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                const Tensor&, const MaybeTensor&, int64_t, const MaybeTensor&,
-                                bool);
 
 Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
                                const Tensor& log_decay, const MaybeTensor& beta,
                                int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
   const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
   const Tensor o = at::empty(v.sizes(), v.options());
-  with_float_type(q, "lra::matrix_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(q, "lra::matrix_scan", [&]<typename T>(T) {
     kernels::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o));
   });
   return o;
@@ -36,16 +25,9 @@ Five matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor&
                               int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
   const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
   const MatrixScanResults results(in, grad);
-  with_float_type(q, "lra::matrix_scan", [&](auto zero) {
-    kernels::matrix_scan_backward<decltype(zero)>(results.problem<decltype(zero)>());
-  });
+  with_float_type(q, "lra::matrix_scan",
+                  [&]<typename T>(T) { kernels::matrix_scan_backward<T>(results.problem<T>()); });
   return results.gradients();
-}
-
-template <typename... Arguments>
-Tensor call_matrix_scan(const Arguments&... arguments) {
-  static const auto op = find_op<MatrixScanForward>("lra::matrix_scan");
-  return op.call(arguments...);
 }
 
 struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
@@ -56,7 +38,8 @@ struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
     ctx->saved_data["reversed_heads"] = reversed_heads;
     ctx->saved_data["delta"] = delta;
     ctx->save_for_backward({q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(mask)});
-    return call_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+    return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(q, k, v, log_decay, beta,
+                                                                 reversed_heads, mask, delta);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -72,10 +55,10 @@ struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
       found.insert(found.begin() + 5, Tensor());  // of `reversed_heads`
       return found;
     }
-    static const auto op = find_op<MatrixScanBackward>("lra::matrix_scan_backward");
     auto [of_q, of_k, of_v, of_log_decay, of_beta] =
-        op.call(grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
-                optional_tensor(s[5]), delta);
+        dispatch<"lra::matrix_scan_backward", matrix_scan_backward_cpu>(
+            grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
+            optional_tensor(s[5]), delta);
     return {of_q,     of_k,     of_v,    of_log_decay, s[4].defined() ? of_beta : Tensor(),
             Tensor(), Tensor(), Tensor()};
   }
@@ -101,9 +84,9 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
 }
 
 Tensor matrix_scan(const MatrixScanInput& in) {
-  return call_matrix_scan(in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK,
-                          optional_tensor(in.beta_BLH), in.reversed_heads,
-                          optional_tensor(in.mask_BL), in.delta);
+  return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(
+      in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK, optional_tensor(in.beta_BLH),
+      in.reversed_heads, optional_tensor(in.mask_BL), in.delta);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -128,11 +111,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("matrix_scan",
-         [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-            const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
-           return MatrixScanFunction::apply(q, k, v, log_decay, beta, reversed_heads, mask, delta);
-         });
+  m.impl("matrix_scan", applies<MatrixScanFunction>(matrix_scan_forward_cpu));
 }
 
 }  // namespace lra::ops

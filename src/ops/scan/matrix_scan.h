@@ -12,9 +12,9 @@ namespace lra::ops {
 // computation. Without beta, which is then 1, there is no delta rule. The mask, uint8 [B, L], ones
 // first, may be undefined.
 struct MatrixScanInput {
-  at::Tensor q_BLGK, k_BLGK, v_BLHV, log_decay_BLHK, beta_BLH = {};
+  Tensor q_BLGK, k_BLGK, v_BLHV, log_decay_BLHK, beta_BLH = {};
   int64_t reversed_heads = 0;
-  at::Tensor mask_BL = {};
+  Tensor mask_BL = {};
   bool delta = true;
 };
 
@@ -27,27 +27,23 @@ struct MatrixScanInput {
 // bits at any number of threads. On devices without a kernel for it, it is the composed version.
 // CheckFailure for other shapes or dtypes, and for a mask that is not contiguous; lra::Error for
 // one with ones after zeros (on the CPU).
-at::Tensor matrix_scan(const MatrixScanInput& in);
+Tensor matrix_scan(const MatrixScanInput& in);
 
 // The same, composed of the library's differentiable operators, in chunks of 64 positions, or 16
 // with a decay for each row of the state: O(B H L (chunk + K V / chunk)) numbers are kept for its
 // gradient, and K times as many for chunks with decays of rows.
-at::Tensor composed_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
-                                int64_t reversed_heads, const std::optional<at::Tensor>& mask,
-                                bool delta);
+Tensor composed_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v,
+                            const Tensor& log_decay, const MaybeTensor& beta,
+                            int64_t reversed_heads, const MaybeTensor& mask, bool delta);
 
 // The gradients of q, k, v, log_decay and beta, empty without one, for that of o, by the composed
 // version.
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
-composed_matrix_scan_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
-                              const at::Tensor& v, const at::Tensor& log_decay,
-                              const std::optional<at::Tensor>& beta, int64_t reversed_heads,
-                              const std::optional<at::Tensor>& mask, bool delta);
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> composed_matrix_scan_backward(
+    const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta);
 
 // CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
-void check_matrix_scan(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                       const at::Tensor& log_decay, const std::optional<at::Tensor>& beta,
-                       const std::optional<at::Tensor>& mask);
+void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+                       const MaybeTensor& beta, const MaybeTensor& mask);
 
 }  // namespace lra::ops

@@ -13,9 +13,6 @@ namespace lra::ops {
 // The checked arguments of torch.ops.lra.matrix_scan, q, k and v as [B, L, heads width] with even
 // rows, the others contiguous, and the lengths in the mask.
 struct MatrixScanArguments {
-  using Tensor = at::Tensor;
-  using MaybeTensor = std::optional<Tensor>;
-
   MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                       const Tensor& log_decay_in, const MaybeTensor& beta_in,
                       int64_t reversed_heads, const MaybeTensor& mask, bool delta)
@@ -63,14 +60,12 @@ struct MatrixScanArguments {
 };
 
 // The gradients of q, k, v, log_decay and beta, that of beta empty without one.
-using MatrixScanGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using MatrixScanGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 // The backward pass for the gradient of o, with memory for its results. Needs the arguments while
 // it lives.
 class MatrixScanResults {
  public:
-  using Tensor = at::Tensor;
-
   MatrixScanResults(const MatrixScanArguments& in, const Tensor& grad)
       : in_(in),
         grad_(grad.contiguous()),

@@ -7,27 +7,12 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using SelectiveScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                    const Tensor&, const Tensor&, const MaybeTensor&,
-                                    const MaybeTensor&, bool, const MaybeTensor&);
-using SelectiveScanBackward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&,
-                                                     const Tensor&, const Tensor&, const Tensor&,
-                                                     const Tensor&, const MaybeTensor&,
-                                                     const MaybeTensor&, bool, const MaybeTensor&,
-                                                     const MaybeTensor&);
-
 Tensor selective_scan_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
                            const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
                            const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x);
-  with_float_type(x, "lra::selective_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::selective_scan", [&]<typename T>(T) {
     kernels::selective_scan_forward<T>(in.problem<T>(), mutable_data<T>(y));
   });
   return y;
@@ -42,8 +27,7 @@ std::tuple<Tensor, Tensor> selective_scan_forward_impl(const Tensor& x, const Te
                                                        const MaybeTensor& mask) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x), starts = at::empty({kept_states(x, a, b)}, a.options());
-  with_float_type(x, "lra::selective_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::selective_scan", [&]<typename T>(T) {
     kernels::selective_scan_forward<T>(
         in.problem<T>(), mutable_data<T>(y),
         starts.numel() > 0 ? starts.mutable_data_ptr<kernels::Wide<T>>() : nullptr);
@@ -57,8 +41,7 @@ SelectiveScanGradients selective_scan_backward_impl(
     bool reversed, const MaybeTensor& mask, const MaybeTensor& starts) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const SelectiveScanResults results(in, grad);
-  with_float_type(x, "lra::selective_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(x, "lra::selective_scan", [&]<typename T>(T) {
     auto problem = results.problem<T>();
     if (starts && starts->numel() > 0) {
       LRA_CHECK_EQ(starts->numel(), kernels::selective_starts(problem.problem));
@@ -67,12 +50,6 @@ SelectiveScanGradients selective_scan_backward_impl(
     kernels::selective_scan_backward<T>(problem);
   });
   return results.gradients();
-}
-
-template <typename... Arguments>
-Tensor call_selective_scan(const Arguments&... arguments) {
-  static const auto op = find_op<SelectiveScanForward>("lra::selective_scan");
-  return op.call(arguments...);
 }
 
 struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> {
@@ -84,11 +61,11 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
     ctx->saved_data["reversed"] = reversed;
     Tensor y, starts;
     if (x.is_cpu()) {
-      static const auto op =
-          find_op<decltype(selective_scan_forward_impl)>("lra::selective_scan_forward");
-      std::tie(y, starts) = op.call(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+      std::tie(y, starts) = dispatch<"lra::selective_scan_forward", selective_scan_forward_impl>(
+          x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
     } else {
-      y = call_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+      y = dispatch<"lra::selective_scan", selective_scan_impl>(x, dt, a, b, c, dt_bias, bias, skip,
+                                                               reversed, mask);
     }
     ctx->save_for_backward({x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip),
                             tensor_or_empty(mask), starts});
@@ -108,20 +85,13 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
       found.insert(found.begin() + 8, Tensor());  // of `reversed`
       return found;
     }
-    static const auto op = find_op<SelectiveScanBackward>("lra::selective_scan_backward");
     auto [of_x, of_dt, of_a, of_b, of_c, of_dt_bias, of_bias, of_skip] =
-        op.call(grads[0], s[0], s[1], s[2], s[3], s[4], s[5], optional_tensor(s[6]),
-                optional_tensor(s[7]), reversed, optional_tensor(s[8]), optional_tensor(s[9]));
-    return {of_x,
-            of_dt,
-            of_a,
-            of_b,
-            of_c,
-            of_dt_bias,
-            s[6].defined() ? of_bias : Tensor(),
-            s[7].defined() ? of_skip : Tensor(),
-            Tensor(),
-            Tensor()};
+        dispatch<"lra::selective_scan_backward", selective_scan_backward_impl>(
+            grads[0], s[0], s[1], s[2], s[3], s[4], s[5], optional_tensor(s[6]),
+            optional_tensor(s[7]), reversed, optional_tensor(s[8]), optional_tensor(s[9]));
+    if (!s[6].defined()) of_bias = Tensor();
+    if (!s[7].defined()) of_skip = Tensor();
+    return {of_x, of_dt, of_a, of_b, of_c, of_dt_bias, of_bias, of_skip, Tensor(), Tensor()};
   }
 };
 
@@ -160,9 +130,9 @@ void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, co
 }
 
 Tensor selective_scan(const SelectiveScanInput& in) {
-  return call_selective_scan(in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN, in.dt_bias_D,
-                             optional_tensor(in.bias_ND), optional_tensor(in.skip_D), in.reversed,
-                             optional_tensor(in.mask_BL));
+  return dispatch<"lra::selective_scan", selective_scan_impl>(
+      in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN, in.dt_bias_D, optional_tensor(in.bias_ND),
+      optional_tensor(in.skip_D), in.reversed, optional_tensor(in.mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -186,11 +156,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("selective_scan", [](const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
-                              const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
-                              const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
-    return SelectiveScanFunction::apply(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
-  });
+  m.impl("selective_scan", applies<SelectiveScanFunction>(selective_scan_impl));
 }
 
 }  // namespace lra::ops

@@ -11,9 +11,9 @@ namespace lra::ops {
 // D], at most 0, dt_bias [D], and if they are defined bias [N, D] and skip [D]. The mask, uint8 [B,
 // L], ones first, may be undefined.
 struct SelectiveScanInput {
-  at::Tensor x_BLD, dt_BLD, a_ND, b_BLGN, c_BLGN, dt_bias_D, bias_ND = {}, skip_D = {};
+  Tensor x_BLD, dt_BLD, a_ND, b_BLGN, c_BLGN, dt_bias_D, bias_ND = {}, skip_D = {};
   bool reversed = false;
-  at::Tensor mask_BL = {};
+  Tensor mask_BL = {};
 };
 
 // y [B, L, D] with y[t] = sum_n c_n[t] h_n[t] + skip x[t], where h_n[t] = exp(s a_n) h_n[t - 1] + s
@@ -24,25 +24,21 @@ struct SelectiveScanInput {
 // Differentiable in all tensors but the mask; they and kept_states() are kept for the backward
 // pass. The same bits at any number of threads. CheckFailure for other shapes or dtypes, and for a
 // mask that is not contiguous; lra::Error for one with ones after zeros (on the CPU).
-at::Tensor selective_scan(const SelectiveScanInput& in);
+Tensor selective_scan(const SelectiveScanInput& in);
 
 // The same, composed of the library's differentiable operators (ops/composed.h), position by
 // position: O(B L D N) numbers are kept for its gradient.
-at::Tensor composed_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
-                                   const at::Tensor& b, const at::Tensor& c,
-                                   const at::Tensor& dt_bias, const std::optional<at::Tensor>& bias,
-                                   const std::optional<at::Tensor>& skip, bool reversed,
-                                   const std::optional<at::Tensor>& mask);
+Tensor composed_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                               const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                               const MaybeTensor& skip, bool reversed, const MaybeTensor& mask);
 
 // How many states a forward pass on the CPU keeps for its backward pass: one before each 64th
 // position, none in float64.
-int64_t kept_states(const at::Tensor& x, const at::Tensor& a, const at::Tensor& b);
+int64_t kept_states(const Tensor& x, const Tensor& a, const Tensor& b);
 
 // CheckFailure unless these are arguments of torch.ops.lra.selective_scan, on any device.
-void check_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
-                          const at::Tensor& b, const at::Tensor& c, const at::Tensor& dt_bias,
-                          const std::optional<at::Tensor>& bias,
-                          const std::optional<at::Tensor>& skip,
-                          const std::optional<at::Tensor>& mask);
+void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                          const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                          const MaybeTensor& skip, const MaybeTensor& mask);
 
 }  // namespace lra::ops

@@ -9,9 +9,6 @@ namespace lra::ops {
 
 // The checked arguments of torch.ops.lra.selective_scan, contiguous, and the lengths in the mask.
 struct SelectiveScanArguments {
-  using Tensor = at::Tensor;
-  using MaybeTensor = std::optional<Tensor>;
-
   SelectiveScanArguments(const Tensor& x_in, const Tensor& dt_in, const Tensor& a_in,
                          const Tensor& b_in, const Tensor& c_in, const Tensor& dt_bias_in,
                          const MaybeTensor& bias_in, const MaybeTensor& skip_in, bool reversed,
@@ -58,14 +55,14 @@ struct SelectiveScanArguments {
 };
 
 // The gradients of x, dt, a, b, c, dt_bias, bias and skip.
-using SelectiveScanGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor,
-                                          at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using SelectiveScanGradients =
+    std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 // The backward pass for the gradient of y, with memory for its results. Needs the arguments while
 // it lives.
 class SelectiveScanResults {
  public:
-  SelectiveScanResults(const SelectiveScanArguments& in, const at::Tensor& grad)
+  SelectiveScanResults(const SelectiveScanArguments& in, const Tensor& grad)
       : in_(in),
         grad_(grad.contiguous()),
         of_x_(at::empty_like(in.x)),
@@ -96,7 +93,7 @@ class SelectiveScanResults {
 
  private:
   const SelectiveScanArguments& in_;
-  const at::Tensor grad_, of_x_, of_dt_, of_b_, of_c_, of_parameters_;
+  const Tensor grad_, of_x_, of_dt_, of_b_, of_c_, of_parameters_;
 };
 
 }  // namespace lra::ops

@@ -6,19 +6,9 @@
 namespace lra::ops {
 namespace {
 
-using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using MaybeTensor = std::optional<Tensor>;
-
-using ScanStates = Tensor(const Tensor&, const Tensor&, bool, const MaybeTensor&);
-using ScanStatesBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
-                                                      const MaybeTensor&);
-
 Tensor states_impl(const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {
   const StateScanForward scan(v, a, bidirectional, mask);
-  with_float_type(v, "lra::state_scan", [&](auto zero) {
-    using T = decltype(zero);
+  with_float_type(v, "lra::state_scan", [&]<typename T>(T) {
     kernels::state_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.x));
   });
   return scan.x;
@@ -27,34 +17,27 @@ Tensor states_impl(const Tensor& v, const Tensor& a, bool bidirectional, const M
 std::tuple<Tensor, Tensor> states_backward_impl(const Tensor& grad, const Tensor& x,
                                                 const Tensor& a, const MaybeTensor& mask) {
   const StateScanGradients scan(grad, x, a, mask);
-  with_float_type(x, "lra::state_scan", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::state_scan_backward<T>(scan.problem<T>());
-  });
+  with_float_type(x, "lra::state_scan",
+                  [&]<typename T>(T) { kernels::state_scan_backward<T>(scan.problem<T>()); });
   return {scan.of_v, scan.of_a};
-}
-
-Tensor call_states(const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {
-  static const auto op = find_op<ScanStates>("lra::state_scan");
-  return op.call(v, a, bidirectional, mask);
 }
 
 struct StateScanFunction : torch::autograd::Function<StateScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& v, const Tensor& a, bool bidirectional,
                         const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor x = call_states(v, a, bidirectional, mask);
+    const Tensor x = dispatch<"lra::state_scan", states_impl>(v, a, bidirectional, mask);
     ctx->save_for_backward({x, a, tensor_or_empty(mask)});
     return x;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
     const MaybeTensor mask = optional_tensor(s[2]);
-    static const auto op = find_op<ScanStatesBackward>("lra::state_scan_backward");
     // The states, a result of this function, connect second derivatives to v.
     const auto [of_v, of_a] = at::GradMode::is_enabled()
                                   ? composed_state_scan_backward(grads[0], s[0], s[1], mask)
-                                  : op.call(grads[0], s[0], s[1], mask);
+                                  : dispatch<"lra::state_scan_backward", states_backward_impl>(
+                                        grads[0], s[0], s[1], mask);
     return {of_v, of_a, Tensor(), Tensor()};
   }
 };
@@ -70,7 +53,8 @@ void check_state_scan(const Tensor& v, const Tensor& a, const MaybeTensor& mask)
 
 Tensor state_scan(const Tensor& v_BL2P, const Tensor& a_2P, bool bidirectional,
                   const Tensor& mask_BL) {
-  return call_states(v_BL2P, a_2P, bidirectional, optional_tensor(mask_BL));
+  return dispatch<"lra::state_scan", states_impl>(v_BL2P, a_2P, bidirectional,
+                                                  optional_tensor(mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -86,10 +70,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("state_scan",
-         [](const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {
-           return StateScanFunction::apply(v, a, bidirectional, mask);
-         });
+  m.impl("state_scan", applies<StateScanFunction>(states_impl));
 }
 
 }  // namespace lra::ops

@@ -17,19 +17,17 @@ namespace lra::ops {
 // Differentiable in v and a; x, a and the mask are kept for the backward pass. The same bits at any
 // number of threads. CheckFailure for other shapes or dtypes, and for a mask that is not
 // contiguous; lra::Error for one with ones after zeros (on the CPU).
-at::Tensor state_scan(const at::Tensor& v_BL2P, const at::Tensor& a_2P, bool bidirectional,
-                      const at::Tensor& mask_BL = {});
+Tensor state_scan(const Tensor& v_BL2P, const Tensor& a_2P, bool bidirectional,
+                  const Tensor& mask_BL = {});
 
 // The same, and the gradients of v and a for that of x, composed of the library's differentiable
 // operators (ops/composed.h).
-at::Tensor composed_state_scan(const at::Tensor& v, const at::Tensor& a, bool bidirectional,
-                               const std::optional<at::Tensor>& mask);
-std::tuple<at::Tensor, at::Tensor> composed_state_scan_backward(
-    const at::Tensor& grad, const at::Tensor& x, const at::Tensor& a,
-    const std::optional<at::Tensor>& mask);
+Tensor composed_state_scan(const Tensor& v, const Tensor& a, bool bidirectional,
+                           const MaybeTensor& mask);
+std::tuple<Tensor, Tensor> composed_state_scan_backward(const Tensor& grad, const Tensor& x,
+                                                        const Tensor& a, const MaybeTensor& mask);
 
 // CheckFailure unless these are arguments of torch.ops.lra.state_scan, on any device.
-void check_state_scan(const at::Tensor& v, const at::Tensor& a,
-                      const std::optional<at::Tensor>& mask);
+void check_state_scan(const Tensor& v, const Tensor& a, const MaybeTensor& mask);
 
 }  // namespace lra::ops

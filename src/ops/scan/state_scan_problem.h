@@ -9,8 +9,7 @@ namespace lra::ops {
 
 // All of a problem but v; `shape` is that of x, [B, L, K, 2, P]. The tensors must outlive it.
 template <typename T>
-kernels::StateScan<T> state_problem(at::IntArrayRef shape, const at::Tensor& a,
-                                    const at::Tensor& lengths) {
+kernels::StateScan<T> state_problem(at::IntArrayRef shape, const Tensor& a, const Tensor& lengths) {
   return {.batch = shape[0],
           .length = shape[1],
           .states = shape[4],
@@ -21,8 +20,8 @@ kernels::StateScan<T> state_problem(at::IntArrayRef shape, const at::Tensor& a,
 
 // torch.ops.lra.state_scan: its arguments, checked and contiguous, and memory for its result x.
 struct StateScanForward {
-  StateScanForward(const at::Tensor& v_in, const at::Tensor& a_in, bool bidirectional,
-                   const std::optional<at::Tensor>& mask) {
+  StateScanForward(const Tensor& v_in, const Tensor& a_in, bool bidirectional,
+                   const MaybeTensor& mask) {
     check_state_scan(v_in, a_in, mask);
     v = v_in.contiguous();
     a = a_in.contiguous();
@@ -37,13 +36,13 @@ struct StateScanForward {
     return all;
   }
 
-  at::Tensor v, a, lengths, x;
+  Tensor v, a, lengths, x;
 };
 
 // torch.ops.lra.state_scan_backward: the same, with memory for the gradients of v and a.
 struct StateScanGradients {
-  StateScanGradients(const at::Tensor& grad_in, const at::Tensor& x_in, const at::Tensor& a_in,
-                     const std::optional<at::Tensor>& mask)
+  StateScanGradients(const Tensor& grad_in, const Tensor& x_in, const Tensor& a_in,
+                     const MaybeTensor& mask)
       : grad(grad_in.contiguous()),
         x(x_in.contiguous()),
         a(a_in.contiguous()),
@@ -62,7 +61,7 @@ struct StateScanGradients {
             .grad_a = of_a.mutable_data_ptr<kernels::Wide<T>>()};
   }
 
-  at::Tensor grad, x, a, lengths, of_v, of_a;
+  Tensor grad, x, a, lengths, of_v, of_a;
 };
 
 }  // namespace lra::ops
