@@ -20,11 +20,15 @@ for kind in span generalization convergence rollout embeddings controls reach br
   grep -q "hashed: $kind, Long ListOps, Reformer" table || fail "$kind: $(cat table)"
   for run in exact hashed; do
     [[ $(field $run/analysis/$kind.json kind) == "$kind" ]] || fail "$run has no $kind"
-    mv $run/analysis/$kind.json first.json
-    lra analyze $kind $run "${where[@]}" --threads 2 --json >said.json 2>/dev/null
-    [[ $(field said.json 0 file) == "$run/analysis/$kind.json" ]] || fail "$(cat said.json)"
+    mv $run/analysis/$kind.json $run.json
+  done
+  lra analyze $kind exact hashed "${where[@]}" --threads 2 --json >said.json 2>/dev/null
+  runs=(exact hashed)
+  for number in 0 1; do
+    run=${runs[number]}
+    [[ $(field said.json $number file) == "$run/analysis/$kind.json" ]] || fail "$(cat said.json)"
     for part in $kind choices step num_examples; do
-      [[ $(field first.json $part) == "$(field $run/analysis/$kind.json $part)" ]] ||
+      [[ $(field $run.json $part) == "$(field $run/analysis/$kind.json $part)" ]] ||
         fail "$kind of $run says other things the second time: $part"
     done
   done

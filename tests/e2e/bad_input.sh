@@ -63,17 +63,12 @@ words_and_flags() {
   refuse 2 "type: .*--set train.batch_size=8" train listops transformer --batchsize 8
   refuse 2 "type: .*lra train --resume runs/x --set train.learning_rate=1e-3" train --resume runs/x --lr 1e-3
   refuse 2 "unexpected 'local'; a run has one task and one model" train listops transformer local
-  refuse 2 "did you mean: .*lra bench --task text" bench text
   refuse 2 "unknown task 'cifar10'; did you mean 'image'" train cifar10 transformer
   refuse 2 "runs: there is no such folder" report
   refuse 2 "3 heads do not divide" train listops transformer --data unmade --set model.heads=3
   [[ ! -e unmade ]] || fail "data was made for a model that cannot be built"
   refuse 2 "transformer: is a model; the task comes first; type: .*lra train listops transformer --seed 3" \
     train transformer listops --seed 3
-  refuse 2 "did you mean: .*lra eval runs/x" test runs/x
-  refuse 2 "did you mean: .*lra train --resume runs/x" resume runs/x
-  refuse 2 "did you mean: .*lra eval --json x" eval --fmt x
-  refuse 2 "did you mean: .*lra report --format csv runs" report --fmt csv runs
   refuse 2 "--resume keeps what the run was started with; leave out --accept" train --resume runs/x --accept copies
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*$(limits 1 1024)" train listops transformer --threads 0

@@ -57,6 +57,10 @@ print(value)
 PYTHON
 }
 
+free_port() {
+  "$LRA_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # child_of PROCESS: the first one; nothing when there is none.
 child_of() {
   local children

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Data that nobody here made: 240 digits of scikit-learn (UCI, "Optical Recognition of Handwritten
-# Digits"), imported from CSV, .npz and JSON Lines, checked, trained on by three models, resumed,
+# Digits"), imported from CSV, .npz and JSON Lines, checked, trained on by three models,
 # reported, exported and evaluated elsewhere.
 digits=$(realpath "$(dirname "${BASH_SOURCE[0]}")/own_data/digits.csv")
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
@@ -63,20 +63,10 @@ train_models() {
   for run in transformer local s4d; do
     [[ $(field "runs/$run/record.json" status) == done ]] || fail "$run is not done"
   done
-  # The same bits with another number of threads, and through a stop in between.
+  # The same bits with another number of threads.
   lra train custom:rows s4d --data data --out two "${quick[@]}" --threads 2 >/dev/null
   [[ $(field two/record.json weights_hash) == $(field runs/s4d/record.json weights_hash) ]] ||
     fail "two threads give other weights"
-  # A run that is stopped goes on to the same weights.
-  local long=("${quick[@]}" --set train.steps=300)
-  one train custom:rows s4d --data data --out whole "${long[@]}" >/dev/null
-  "$LRA_PROGRAM" train custom:rows s4d --data data --out cut "${long[@]}" --threads 1 >/dev/null &
-  until [[ -e cut/checkpoints/step_10 ]]; do sleep 0.05; done
-  kill -TERM $! && { wait $! || true; }
-  [[ $(field cut/record.json status) == stopped ]] || fail "the run was not stopped"
-  one train --resume cut --quiet >/dev/null
-  [[ $(field cut/record.json weights_hash) == $(field whole/record.json weights_hash) ]] ||
-    fail "a stop in between changes the weights"
   passed "three models on two data sets"
 }
 

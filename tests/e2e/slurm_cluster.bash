@@ -16,14 +16,6 @@ skip() {
   exit 77
 }
 
-free_port() {
-  "$LRA_PYTHON" -c '
-import socket
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    print(s.getsockname()[1])'
-}
-
 cluster_settings() {
   local user controller_port node_port
   user=$(id -un) controller_port=$(free_port) node_port=$(free_port)

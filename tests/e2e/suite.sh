@@ -111,14 +111,15 @@ long_command() {
 }
 
 # start OUT [COMMAND...]: the long suite in the background, run by COMMAND, until its first cell has
-# a checkpoint. Sets pid, and child to the process that trains.
+# a checkpoint and more steps. Sets pid, and child to the process that trains.
 start() {
-  local out=$1 command
+  local out=$1 command run=$1/listops-transformer-s0 before=0
   shift
+  if [[ -e $run/metrics.jsonl ]]; then before=$(wc -l <"$run/metrics.jsonl"); fi
   mapfile -t command < <(long_command "$out")
   "$@" "${command[@]}" >"$out.out" 2>&1 &
   pid=$!
-  until [[ -e $out/listops-transformer-s0/checkpoints/latest ]]; do
+  until [[ -e $run/checkpoints/latest && $(wc -l <"$run/metrics.jsonl") -gt $before ]]; do
     kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat "$out.out")"
     sleep 0.02
   done
@@ -140,46 +141,38 @@ wait_for_end() {
   done
 }
 
-killed_cell() {
-  start killed
-  kill -KILL "$child"
-  expect_end 2
-  expect_states killed long.toml " 1 done 1 failed "
-  [[ $(field killed/listops-transformer-s0/record.json failure) == *"signal 9"* ]] ||
-    fail "the record does not say how the cell ended"
-  grep -q 'listops transformer seed 0 failed' killed.out || fail "the failed cell is not named"
-  suite killed long.toml || fail "after the kill, the suite ended with $?: $(tail -n 3 err)"
-  expect_states killed long.toml " 2 done "
-  grep -q 'resumes, it was failed' err || fail "the killed cell did not go on: $(cat err)"
-  passed "a killed cell is recorded, the others finish, and the next run goes on with it"
-}
-
-stopped_suite() {
-  start stopped
+# One suite is stopped, then its run alone, then that run is killed, and ends with the bits of an undisturbed one.
+stopped_and_killed() {
+  start disturbed
   kill -TERM "$pid"
   expect_end 3
-  expect_states stopped long.toml " 1 stopped 1 waiting "
-  suite stopped long.toml || fail "after the stop, the suite ended with $?: $(tail -n 3 err)"
-  expect_states stopped long.toml " 2 done "
-  same_files {killed,stopped}/listops-transformer-s0/checkpoints/latest/model.safetensors
-  passed "a stopped suite goes on, to the same bits"
-}
-
-# A run that was stopped alone is not done: the suite finishes the others and says so.
-stopped_cell() {
-  start alone
+  expect_states disturbed long.toml " 1 stopped 1 waiting "
+  passed "a stopped suite"
+  start disturbed
   kill -TERM "$child"
   expect_end 3
-  expect_states alone long.toml " 1 done 1 stopped "
-  grep -q 'listops transformer seed 0 stopped' alone.out || fail "not named: $(cat alone.out)"
-  suite alone long.toml || fail "after the stop, the suite ended with $?: $(tail -n 3 err)"
-  expect_states alone long.toml " 2 done "
+  expect_states disturbed long.toml " 1 done 1 stopped "
+  grep -q 'listops transformer seed 0 stopped' disturbed.out || fail "not named: $(cat disturbed.out)"
   passed "a suite with an unfinished run does not end with 0"
+  start disturbed
+  kill -KILL "$child"
+  expect_end 2
+  expect_states disturbed long.toml " 1 done 1 failed "
+  [[ $(field disturbed/listops-transformer-s0/record.json failure) == *"signal 9"* ]] ||
+    fail "the record does not say how the cell ended"
+  grep -q 'listops transformer seed 0 failed' disturbed.out || fail "the failed cell is not named"
+  suite disturbed long.toml || fail "after the kill, the suite ended with $?: $(tail -n 3 err)"
+  expect_states disturbed long.toml " 2 done "
+  grep -q 'resumes, it was failed' err || fail "the killed cell did not go on: $(cat err)"
+  lra suite run long.toml --out plain --data data --threads 1 --quiet --only listops-transformer-s0 >out 2>err ||
+    fail "the undisturbed run ended with $?: $(cat err)"
+  same_files {plain,disturbed}/listops-transformer-s0/checkpoints/latest/model.safetensors
+  passed "a killed cell is recorded, the others finish, and the next run goes on with it, to the same bits"
 }
 
 # A request to save that comes before a run, or before it listens, ends neither it nor the suite.
 saved_early() {
-  sed 's/^length = 64/&\nnum_train = 40000/; s/^seeds.*/seeds = [0]/' small.toml >early.toml
+  sed 's/^length = 64/&\nnum_train = 10000/; s/^seeds.*/seeds = [0]/' small.toml >early.toml
   mkdir -p fresh
   "$LRA_PROGRAM" suite run early.toml --out early --data fresh --threads 1 --quiet >early.out 2>&1 &
   pid=$!
@@ -227,12 +220,12 @@ other_data() {
   cp -r foreign/listops-transformer-s0 mixed
   [[ $(lra suite status small.toml --out mixed | grep -c 'other data than listops-transformer-s0') == 3 ]] ||
     fail "status does not tell other data: $(lra suite status small.toml --out mixed)"
-  local record=alone/listops-transformer-s0/record.json
+  local record=disturbed/listops-transformer-s0/record.json
   sed -i 's/"task_version": [0-9]*/"task_version": 0/' $record
-  expect_code 2 lra suite run long.toml --out alone --data data --threads 1
+  expect_code 2 lra suite run long.toml --out disturbed --data data --threads 1
   grep -q 'damaged: .*changed after it was written' err || fail "an edited version is not refused: $(cat err)"
   sed -i '/"record_hash"/d' $record
-  expect_code 2 lra suite run long.toml --out alone --data data --threads 1
+  expect_code 2 lra suite run long.toml --out disturbed --data data --threads 1
   grep -q 'task.version.* 0' err || fail "another task version is not refused: $(cat err)"
   passed "runs on other data are not taken for done"
 }
@@ -353,7 +346,7 @@ killed_suite() {
 # A folder in which another process trains is not touched, even when its record says failed.
 used_cell() {
   local run=used/listops-transformer-s0 lock_holder before
-  cp -r stopped used
+  cp -r disturbed used
   sed -i '/"record_hash"/d; s/"status": "done"/"status": "failed"/' $run/record.json
   before=$(find $run -printf '%p %T@\n' | sort)
   flock --no-fork $run/.lock sleep 60 &
@@ -478,9 +471,8 @@ every_json() {
 done_and_done_again
 left_out
 long_suite
-killed_cell
-stopped_suite
-stopped_cell
+stopped_and_killed
+used_cell
 saved_early
 damaged_record
 other_data
@@ -491,7 +483,6 @@ several_at_once
 interrupted_cell
 interrupted_suite
 killed_suite
-used_cell
 diverged_cell
 measurements
 stopped_bench

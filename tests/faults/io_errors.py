@@ -35,8 +35,7 @@ from shared.tiny_run import BUILD, ENVIRONMENT, PROGRAM, Loader, Run, make_data,
 
 # Name, errno, whether it lasts.
 FAULTS = (("EIO", errno.EIO, ""), ("ENOSPC", errno.ENOSPC, ""), ("EDQUOT", errno.EDQUOT, ""),
-          ("disk full", errno.ENOSPC, "1"), ("EINTR", errno.EINTR, ""), ("short write", "SHORT", ""),
-          ("unreadable map", "UNREADABLE", ""))
+          ("disk full", errno.ENOSPC, "1"), ("EINTR", errno.EINTR, ""), ("short write", "SHORT", ""))
 HARMLESS = ("EINTR", "short write")
 # Calls that must never fail unnoticed. Not among them: reads, and the removal of unneeded files.
 DURABLE = ("create", "write", "pwrite", "writev", "fsync", "fdatasync", "syncfs", "rename", "symlink", "link",

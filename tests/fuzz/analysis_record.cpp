@@ -1,5 +1,5 @@
 // RUN/analysis/KIND.json. What is accepted reads the same after it was written.
-// Covers: src/records/analysis_record.cpp src/records/record_json.h
+// Covers: src/records/analysis_record.cpp src/records/record_json.h src/io/struct_json.h
 // Without: write_analysis read_analysis
 #include "records/analysis_record.h"
 

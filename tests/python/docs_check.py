@@ -1,7 +1,8 @@
 """Every example of the pages below runs, in the order of its page, in one folder, and begins to print the block of
 text that follows it directly, except for its numbers.
 
-With LRA_INSTALLED set they use what pip installed beside this Python instead of the checkout.
+With LRA_INSTALLED set they use what pip installed beside this Python instead of the checkout. With LRA_QUICK set the
+nine runs of README.md are of a few steps, and its table, which they do not give then, is not compared.
 """
 
 import importlib.util
@@ -14,6 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = {"README.md": 1, "docs/python.md": 14, "docs/data_format.md": 3}  # how many examples at least
+LONG = '"steps": 500'  # in README.md
 OPTIONAL = {"pandas": r"\bimport pandas|\.predictions\(|\.curve\(|\.frame\(", "optuna": r"\bimport .*optuna"}
 BLOCK = re.compile(r"^```(python|sh) ?(\S*)\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
@@ -48,6 +50,7 @@ def run_page(page, least, variables):
     blocks = BLOCK.findall((ROOT / page).read_text())
     if page == "README.md":  # its layer is that of the page
         blocks = [block for block in BLOCK.findall((ROOT / "docs/python.md").read_text()) if block[1]] + blocks
+        assert any(LONG in block[2] for block in blocks)
     assert len(blocks) >= least, f"found {len(blocks)} examples in {page}"
     with tempfile.TemporaryDirectory() as scratch:
         if not variables.pop("LRA_INSTALLED", None):
@@ -60,6 +63,8 @@ def run_page(page, least, variables):
                            if re.search(use, text) and not importlib.util.find_spec(package)]:
                 print(f"skipped: {page}, example {number}: no {lacking[0]} (tools/setup --with-tests)")
                 continue
+            if LONG in text and os.environ.get("LRA_QUICK"):
+                text, printed = text.replace(LONG, '"steps": 5'), ""
             script = pathlib.Path(scratch, f"example_{number}.{language}")
             script.write_text(text)
             program = [sys.executable] if language == "python" else ["bash", "-e"]

@@ -125,6 +125,8 @@ class Operators(unittest.TestCase):
 
     def test_compiled_functions_are_one_graph_with_the_same_gradients(self):
         for name, arguments in differentiable_cases().items():
+            if " " in name:  # an operator is the same node of a graph with other arguments
+                continue
             with self.subTest(name):
                 torch._dynamo.reset()
                 leaves = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad]

@@ -4,8 +4,7 @@
  * FAULT_LOG. Call FAULT_AT (from 1; 0: none) fails with errno FAULT_ERRNO; with FAULT_ONWARD set,
  * every later one does too that can run out of space. With EINTR, calls are counted that may be
  * interrupted; with ENOSPC and EDQUOT, those that may take space; with SHORT, writes, of which half
- * is done; with UNREADABLE, maps of files, which succeed, but end in SIGBUS where they are read; else
- * all.
+ * is done; else all.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,8 +22,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SPACE = 1, SLOW = 2, WRITES = 4, MAPS = 8 };  /* what a call may do: take space, be interrupted */
-enum { MAX_FD = 1024, SHORT = -1, UNREADABLE = -2 };
+enum { SPACE = 1, SLOW = 2, WRITES = 4 };  /* what a call may do: take space, be interrupted */
+enum { MAX_FD = 1024, SHORT = -1 };
 
 static char root[PATH_MAX];
 static char *paths[MAX_FD];
@@ -38,9 +37,7 @@ static const char *setting(const char *name) {
 __attribute__((constructor)) static void begin(void) {
   snprintf(root, sizeof root, "%s", setting("FAULT_ROOT"));
   at = atoi(setting("FAULT_AT"));
-  error = strcmp(setting("FAULT_ERRNO"), "SHORT") == 0        ? SHORT
-          : strcmp(setting("FAULT_ERRNO"), "UNREADABLE") == 0 ? UNREADABLE
-                                                              : atoi(setting("FAULT_ERRNO"));
+  error = strcmp(setting("FAULT_ERRNO"), "SHORT") == 0 ? SHORT : atoi(setting("FAULT_ERRNO"));
   onward = *setting("FAULT_ONWARD") != 0;
   log_fd = (int)syscall(SYS_openat, AT_FDCWD, setting("FAULT_LOG"),
                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -74,7 +71,6 @@ static int fails(const char *call, const char *path, int kind) {
   if (error == EINTR) wanted = kind & SLOW;
   if (error == ENOSPC || error == EDQUOT) wanted = kind & SPACE;
   if (error == SHORT) wanted = kind & WRITES;
-  if (error == UNREADABLE) wanted = kind & MAPS;
   if (!wanted) return 0;
   number = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
   const int length = snprintf(line, sizeof line, "%d %s %s\n", number, call, path);
@@ -211,10 +207,7 @@ int close(int fd) {
 
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
   REAL(mmap);
-  if (!fails("mmap", of_fd(fd), MAPS)) return real(address, size, protection, flags, fd, offset);
-  if (error != UNREADABLE) return MAP_FAILED;
-  /* Beyond the end of the file, which an access cannot reach. */
-  return real(address, size, protection, flags, fd, (off_t)1 << 40);
+  return fails("mmap", of_fd(fd), 0) ? MAP_FAILED : real(address, size, protection, flags, fd, offset);
 }
 
 int rename(const char *from, const char *to) {

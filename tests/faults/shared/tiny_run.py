@@ -97,10 +97,6 @@ class Run:
         """The last step in metrics.jsonl; 0 when there is none."""
         return max((line["step"] for line in self.metrics()), default=0)
 
-    def size_of_log(self):
-        path = self.folder / "metrics.jsonl"
-        return path.stat().st_size if path.exists() else 0
-
     def record(self):
         return json.loads((self.folder / "record.json").read_text(encoding="utf-8"))
 
