@@ -38,14 +38,14 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 8060,
-    "data checks tasks": 15755,
-    "kernels ops": 26215,
+    "base io records": 7560,
+    "data checks tasks": 14900,
+    "kernels ops": 25630,
     "layers mixers models": 7210,
-    "training": 7520,
+    "training": 7050,
     "analysis python": 2810,
-    "report": 8840,
-    "cli compute": 9425,
+    "report": 8540,
+    "cli compute": 8990,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

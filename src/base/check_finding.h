@@ -17,6 +17,7 @@ inline constexpr std::array kCheckLevelNames = {"note", "warning"};
 inline const char* level_name(CheckLevel level) {
   return kCheckLevelNames.at(static_cast<size_t>(level));
 }
+inline const auto& names_of(CheckLevel) { return kCheckLevelNames; }
 
 struct CheckFinding {
   std::string check = {};  // its name in the table of checks: "copies"

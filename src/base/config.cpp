@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/config_lines.h"
 #include "base/other_names.h"
 #include "base/quoted.h"
 #include "base/text_format.h"

@@ -81,6 +81,9 @@ inline constexpr int kMaxConfigDepth = 32;
 // TOML text: plain keys first, then one [section] per table. Strings are escaped.
 std::string to_toml(const ConfigTable& table);
 std::string number_text(double value);  // shortest that reads back, with a point or an exponent
+std::string setting_text(const ConfigValue& value);  // as TOML writes it
+// The values of all settings of a table, by their full names: "train.steps" -> "5000".
+std::map<std::string, std::string> setting_texts(const ConfigTable& table);
 
 // Keys of `over` win; tables are merged key by key.
 void merge(ConfigTable& base, const ConfigTable& over);

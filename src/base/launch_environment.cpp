@@ -81,18 +81,12 @@ Launch of_torchrun(const Reader& reader) {
   Launch launch;
   launch.num_ranks = reader.number("WORLD_SIZE", 1, kMaxRanks);
   launch.rank = rank_below(reader, "RANK", "WORLD_SIZE", launch.num_ranks);
-  if (reader.has("LOCAL_RANK")) rank_below(reader, "LOCAL_RANK", "WORLD_SIZE", launch.num_ranks);
   launch.restarts = reader.number_or("TORCHELASTIC_RESTART_COUNT", 0, INT32_MAX);
   if (launch.num_ranks == 1) return launch;
   launch.address = host(reader, "MASTER_ADDR");
   launch.port = static_cast<uint16_t>(reader.number("MASTER_PORT", 1, UINT16_MAX));
-  if (reader.has("TORCHELASTIC_USE_AGENT_STORE")) {
-    const std::string hosted = reader.text("TORCHELASTIC_USE_AGENT_STORE");
-    if (hosted != "True" && hosted != "False") {
-      refuse("TORCHELASTIC_USE_AGENT_STORE", "is " + in_quotes(hosted, 100), "True or False");
-    }
-    launch.store_is_hosted = hosted == "True";
-  }
+  launch.store_is_hosted = reader.has("TORCHELASTIC_USE_AGENT_STORE") &&
+                           reader.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
   return launch;
 }
 
@@ -133,9 +127,6 @@ Launch of_slurm(const Reader& reader) {
   Launch launch;
   launch.num_ranks = reader.number(count_name, 1, kMaxRanks);
   launch.rank = rank_below(reader, "SLURM_PROCID", count_name, launch.num_ranks);
-  if (reader.has("SLURM_LOCALID")) {
-    rank_below(reader, "SLURM_LOCALID", count_name, launch.num_ranks);
-  }
   if (launch.num_ranks == 1) return launch;
   launch.address = slurm_address(reader);
   launch.port = slurm_port(reader);

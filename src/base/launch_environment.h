@@ -29,10 +29,10 @@ struct Launch {
 // The value of a variable, or null when it is not set.
 using Variables = std::function<const char*(const char* name)>;
 
-// torchrun: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, and if they are set LOCAL_RANK,
+// torchrun: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, and if they are set
 // TORCHELASTIC_USE_AGENT_STORE, TORCHELASTIC_RESTART_COUNT. Otherwise a step of srun, which
 // SLURM_STEP_ID distinguishes from a batch script: SLURM_PROCID, SLURM_STEP_NUM_TASKS or
-// SLURM_NTASKS, SLURM_LOCALID, SLURM_JOB_ID; the ranks meet at the first host of
+// SLURM_NTASKS, SLURM_JOB_ID; the ranks meet at the first host of
 // SLURM_STEP_NODELIST or SLURM_NODELIST, else at SLURM_LAUNCH_NODE_IPADDR, and on this machine when
 // the step has one node. One rank if there are no such variables. Throws lra::Error for values that
 // make no sense or contradict each other.

@@ -134,8 +134,7 @@ void expect_refused(const Values& values, const std::string& name, const std::st
 }
 
 TEST(LaunchEnvironment, RefusesGarbage) {
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}) {
     for (const char* bad :
          {"", " 1", "1 ", "-1", "+1", "x", "1.0", "0x1", "99999999999999999999", "1\n2", "70000"}) {
       if (std::string(name) == "TORCHELASTIC_RESTART_COUNT" && std::string(bad) == "70000")
@@ -148,15 +147,12 @@ TEST(LaunchEnvironment, RefusesGarbage) {
   for (const char* bad : {"", "a b", "x\ny", "$(id)"}) {
     expect_refused(changed(kTorchrun, {{"MASTER_ADDR", bad}}), "MASTER_ADDR", "is '");
   }
-  expect_refused(changed(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "yes"}}),
-                 "TORCHELASTIC_USE_AGENT_STORE", "True or False");
   expect_refused(changed(kStep, {{"SLURM_NODELIST", "n["}}), "SLURM_NODELIST", "list of hosts");
   expect_refused(changed(kStep, {{"SLURM_JOB_ID", "job"}}), "SLURM_JOB_ID", "is 'job'");
 }
 
 TEST(LaunchEnvironment, RefusesContradictions) {
   expect_refused(changed(kTorchrun, {{"RANK", "4"}}), "RANK", "WORLD_SIZE 4");
-  expect_refused(changed(kTorchrun, {{"LOCAL_RANK", "9"}}), "LOCAL_RANK", "WORLD_SIZE 4");
   expect_refused(changed(kTorchrun, {{"RANK", {}}}), "RANK", "is not set");
   expect_refused(changed(kTorchrun, {{"WORLD_SIZE", {}}}), "WORLD_SIZE", "is not set");
   expect_refused(changed(kTorchrun, {{"MASTER_ADDR", {}}}), "MASTER_ADDR", "is not set");

@@ -1,8 +1,8 @@
 #include "base/processor.h"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -15,14 +15,12 @@ namespace {
 
 // The value of the first line "name : value"; empty if there is none.
 std::string value_of(const std::string& text, const std::string& name) {
-  for (size_t line = 0; line < text.size();) {
-    const size_t end = std::min(text.find('\n', line), text.size());
-    const size_t colon = text.find(':', line);
-    if (text.compare(line, name.size(), name) == 0 && colon < end) {
-      const size_t value = text.find_first_not_of(" \t", colon + 1);
-      if (value < end) return text.substr(value, end - value);
-    }
-    line = end + 1;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(':');
+    if (!line.starts_with(name) || colon == std::string::npos) continue;
+    const size_t value = line.find_first_not_of(" \t", colon + 1);
+    if (value != std::string::npos) return line.substr(value);
   }
   return "";
 }

@@ -7,56 +7,28 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "base/utf8.h"
 
 namespace lra {
 namespace {
 
-constexpr char32_t kReplacement = 0xFFFD;
+struct Character {
+  std::string_view bytes;
+  char32_t code = 0;  // kNone for a byte that is not UTF-8
+};
+constexpr char32_t kNone = 0xFFFFFFFF;
 
-// Takes one character off the front of `text`; invalid UTF-8 (overlong forms and surrogates
-// included) becomes kReplacement, one byte at a time.
-char32_t take_character(std::string_view& text) {
+// Takes one character off the front of `text`; invalid UTF-8 one byte at a time.
+Character take_character(std::string_view& text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const int extra = lead < 0x80       ? 0
-                    : lead >> 5 == 6  ? 1
-                    : lead >> 4 == 14 ? 2
-                    : lead >> 3 == 30 ? 3
-                                      : -1;
-  if (extra < 0 || text.size() <= static_cast<size_t>(extra)) {
-    text.remove_prefix(1);
-    return kReplacement;
-  }
-  char32_t value = extra == 0 ? lead : lead & (0x3F >> extra);
-  for (int i = 1; i <= extra; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if (next >> 6 != 2) {
-      text.remove_prefix(1);
-      return kReplacement;
-    }
-    value = value << 6 | (next & 0x3F);
-  }
-  constexpr char32_t kSmallest[] = {0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < kSmallest[extra] || surrogate || value > 0x10FFFF) {
-    text.remove_prefix(1);
-    return kReplacement;
-  }
-  text.remove_prefix(static_cast<size_t>(extra) + 1);
-  return value;
-}
-
-void append_character(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | c >> 6), put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F));
-    put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  }
+  const size_t size = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const bool is_valid = size <= text.size() && is_utf8(text.substr(0, size));
+  Character taken{text.substr(0, is_valid ? size : 1), kNone};
+  text.remove_prefix(taken.bytes.size());
+  if (!is_valid) return taken;
+  taken.code = size == 1 ? lead : lead & (0xFF >> (size + 1));
+  for (const char c : taken.bytes.substr(1)) taken.code = taken.code << 6 | (c & 0x3F);
+  return taken;
 }
 
 bool in(char32_t c, char32_t first, char32_t last) { return c >= first && c <= last; }
@@ -160,11 +132,11 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const char32_t c = take_character(text);
-    if (c == '\n' || c == '\r' || c == '\t') {
+    const Character c = take_character(text);
+    if (c.code == '\n' || c.code == '\r' || c.code == '\t') {
       out += ' ';
-    } else if (!is_control(c)) {
-      append_character(out, c);
+    } else if (!is_control(c.code)) {
+      out += c.code == kNone ? "\uFFFD" : c.bytes;
     }
   }
   return out;
@@ -174,15 +146,11 @@ std::string in_quotes(std::string_view text, int most) {
   std::string out = "'";
   for (int count = 0; !text.empty(); ++count) {
     if (count == most) return out + "...'";
-    const std::string_view before = text;
-    const char32_t c = take_character(text);
-    const bool is_utf8 = c != kReplacement || before.size() - text.size() > 1;
-    if (!is_utf8) {
-      out += escaped(static_cast<unsigned char>(before[0]));
-    } else if (is_invisible(c)) {
-      out += escaped(c);
+    const Character c = take_character(text);
+    if (c.code == kNone) {
+      out += escaped(static_cast<unsigned char>(c.bytes[0]));
     } else {
-      append_character(out, c);
+      out += is_invisible(c.code) ? escaped(c.code) : std::string(c.bytes);
     }
   }
   return out + "'";
@@ -202,7 +170,7 @@ std::string quoted_list(const std::vector<std::string>& names, size_t most) {
 
 int display_width(std::string_view text) {
   int width = 0;
-  while (!text.empty()) width += character_width(take_character(text));
+  while (!text.empty()) width += character_width(take_character(text).code);
   return width;
 }
 

@@ -1,4 +1,4 @@
-#include "checks/brightness_baseline.h"
+#include "checks/baseline.h"
 
 #include <gtest/gtest.h>
 

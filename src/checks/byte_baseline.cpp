@@ -1,4 +1,4 @@
-#include "checks/byte_baseline.h"
+#include "checks/baseline.h"
 
 #include <algorithm>
 #include <array>
@@ -148,11 +148,9 @@ struct Regression {
     std::vector<Features> train_x = count_bytes(train, length), test_x = count_bytes(test, length);
     standardise(train_x, test_x);
     const Weights weights = fit(train_x, train);
-    int64_t num_right = 0;
-    for (int64_t i = 0; i < test.size(); ++i) {
-      num_right += (score(weights, test_x[static_cast<size_t>(i)]) > 0) == (test.label(i) == 1);
-    }
-    result.accuracy = static_cast<double>(num_right) / static_cast<double>(test.size());
+    result.accuracy = share_right(test, [&](int64_t i) {
+      return static_cast<int32_t>(score(weights, test_x[static_cast<size_t>(i)]) > 0);
+    });
     return result;
   }
 };

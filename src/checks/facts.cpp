@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/text_format.h"
 #include "checks/equal_examples.h"
 #include "data/first_seen.h"
@@ -13,18 +14,9 @@ std::string example_name(const std::string& split, int64_t index) {
   return split + " example " + std::to_string(index);
 }
 
-std::vector<int64_t> label_counts(const Split& split, int64_t num_classes) {
-  std::vector<int64_t> counts(static_cast<size_t>(num_classes));
-  for (int64_t i = 0; i < split.size(); ++i) {
-    const int32_t label = split.label(i);
-    if (label < num_classes) ++counts[static_cast<size_t>(label)];
-  }
-  return counts;
-}
-
 Fact length_fact(const std::string& name, const Split& split, int64_t num_towers,
                  const ExpectedData& bounds) {
-  Fact fact{.name = "length of " + name, .value = "", .ok = true, .detail = ""};
+  Fact fact{.name = "length of " + name};
   int64_t low = INT64_MAX, high = 0, sum = 0;
   std::map<int64_t, int64_t> histogram;  // by bin
   for (int64_t i = 0; i < split.size(); ++i) {
@@ -65,8 +57,7 @@ void add_size_facts(const Dataset& dataset, const ExpectedData& data, std::vecto
     const int64_t size = dataset.has(name) ? dataset.split(name).size() : 0;
     Fact fact{.name = std::string("examples of ") + name,
               .value = thousands(size),
-              .ok = wanted == expected.end() || wanted->second == size,
-              .detail = ""};
+              .ok = wanted == expected.end() || wanted->second == size};
     const auto known = published.find(name);
     if (!fact.ok) {
       fact.ok = is_imported && known != published.end() && known->second == wanted->second;
@@ -88,7 +79,7 @@ void add_label_facts(const Dataset& dataset, const ExpectedData& expected,
   for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
-    Fact fact{.name = std::string("labels of ") + name, .value = "", .ok = true, .detail = ""};
+    Fact fact{.name = std::string("labels of ") + name};
     const std::vector<int64_t> counts = label_counts(split, num_classes);
     for (size_t label = 0; label < counts.size(); ++label) {
       const double share = static_cast<double>(counts[label]) /
@@ -115,13 +106,12 @@ void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fac
     while (number < begins[s].second) --s;
     return example_name(begins[s].first, number - begins[s].second);
   };
-  Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
+  Fact across{.name = "duplicates across splits"};
   int64_t number = 0, num_across = 0;
   for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     begins.emplace_back(name, number);
-    Fact within{
-        .name = std::string("duplicates within ") + name, .value = "", .ok = true, .detail = ""};
+    Fact within{.name = std::string("duplicates within ") + name};
     int64_t num_within = 0;
     for (const Hash128& hash : example_hashes(dataset.split(name), dataset.manifest().num_towers)) {
       const int64_t earlier = seen.add(hash, number).value_or(number);
@@ -157,17 +147,37 @@ std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& exp
   return facts;
 }
 
-int32_t most_frequent_label(const Split& train, int64_t num_classes) {
-  const std::vector<int64_t> counts = label_counts(train, num_classes);
-  return static_cast<int32_t>(std::ranges::max_element(counts) - counts.begin());
+Fact examples_fact(const std::string& name, const std::string& split_name, const Split& split,
+                   const std::function<std::string(int64_t)>& problem_of) {
+  std::vector<std::string> problems(static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) problems[static_cast<size_t>(i)] = problem_of(i);
+  });
+  const auto wrong = std::ranges::find_if_not(problems, &std::string::empty);
+  const int64_t num_right = std::ranges::count_if(problems, &std::string::empty);
+  Fact fact{.name = name,
+            .value = thousands(num_right) + " of " + thousands(split.size()) + " right",
+            .ok = wrong == problems.end()};
+  if (!fact.ok) fact.detail = example_name(split_name, wrong - problems.begin()) + ": " + *wrong;
+  return fact;
 }
 
-Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {
-  const int32_t best = most_frequent_label(train, num_classes);
-  int64_t num_right = 0;
-  for (int64_t i = 0; i < test.size(); ++i) num_right += test.label(i) == best;
-  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
-  return {.name = "majority", .accuracy = static_cast<double>(num_right) / size};
+Fact documents_fact(const std::string& split_name, const Split& split, int64_t num_towers,
+                    int64_t length) {
+  Fact fact{.name = "documents of " + split_name};
+  int64_t num_empty = 0, num_cut = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      const int64_t size = split.sequence_length(i, tower);
+      num_cut += size > length;
+      if (size > 0) continue;
+      if (num_empty++ == 0) fact.detail = example_name(split_name, i) + " has an empty text";
+    }
+  }
+  fact.ok = num_empty == 0;
+  fact.value = thousands(num_cut) + " of " + thousands(num_towers * split.size()) +
+               " longer than " + std::to_string(length) + ", " + thousands(num_empty) + " empty";
+  return fact;
 }
 
 }  // namespace lra::checks

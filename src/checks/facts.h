@@ -1,7 +1,8 @@
-// Checks and trivial classifiers that every task shares: rows of `lra data check`.
+// Facts that every task shares: rows of `lra data check`.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,9 +14,9 @@ namespace lra::checks {
 
 // One row of `lra data check`: a fact, and whether it is correct.
 struct Fact {
-  std::string name, value;
+  std::string name = {}, value = {};
   bool ok = true;
-  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
+  std::string detail = {};  // "train example 17: label is 3, the expression evaluates to 5"
 };
 
 // The data that a task expects. A count or label that is not as expected is a fact that is not ok,
@@ -36,17 +37,20 @@ struct ExpectedData {
 // earlier one's.
 std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& expected);
 
+// "12 of 13 right" on the examples of one split, by what problem_of(example) says, which several
+// threads call: "" for one that is right. Not ok if one is not; the first is the detail.
+Fact examples_fact(const std::string& name, const std::string& split_name, const Split& split,
+                   const std::function<std::string(int64_t)>& problem_of);
+
+// Documents that are cut at the length that the task reads, and empty ones; not ok if there are
+// empty ones.
+Fact documents_fact(const std::string& split_name, const Split& split, int64_t num_towers,
+                    int64_t length);
+
 // The sizes of a task's configuration.
 template <typename Config>
 std::map<std::string, int64_t> sizes_of(const Config& config) {
   return {{"train", config.num_train}, {"val", config.num_val}, {"test", config.num_test}};
 }
-
-// The smallest one of a tie.
-int32_t most_frequent_label(const Split& train, int64_t num_classes);
-
-// Share of test examples that have the most frequent label of train.
-// 0 when test is empty.
-Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes);
 
 }  // namespace lra::checks

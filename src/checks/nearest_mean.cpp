@@ -1,4 +1,4 @@
-#include "checks/nearest_mean.h"
+#include "checks/baseline.h"
 
 #include <algorithm>
 #include <cmath>
@@ -82,17 +82,11 @@ Baseline nearest_mean_baseline(const Split& train, const Split& test, int64_t nu
   Baseline result{.name = "nearest class mean", .accuracy = 0};
   if (train.size() == 0 || test.size() == 0) return result;
   const ClassMeans classes = class_means(train, num_classes, features);
-  std::vector<uint8_t> is_right(static_cast<size_t>(test.size()));
-  parallel_ranges(test.size(), 16, [&](int64_t begin, int64_t end) {
+  result.accuracy = share_right(test, [&](int64_t i) {
     std::vector<float> x(static_cast<size_t>(features.size));
-    for (int64_t i = begin; i < end; ++i) {
-      std::ranges::fill(x, 0.0f);
-      features.read(test, i, x);
-      is_right[static_cast<size_t>(i)] = nearest(classes, x) == test.label(i);
-    }
+    features.read(test, i, x);
+    return nearest(classes, x);
   });
-  result.accuracy =
-      static_cast<double>(std::ranges::count(is_right, 1)) / static_cast<double>(test.size());
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "checks/words.h"
 #include "data/stopping.h"
 
 namespace lra::checks {
@@ -25,8 +26,12 @@ class UnitReader {
 
   void read(int64_t example, int64_t tower, std::vector<uint64_t>& units) {
     units.clear();
-    is_text_ ? read_words(split_.stored_bytes(example, tower), units)
-             : read_positions(example, tower, units);
+    if (is_text_) {
+      for_each_word(split_.stored_bytes(example, tower),
+                    [&](uint64_t word) { units.push_back(word); });
+    } else {
+      read_positions(example, tower, units);
+    }
     size_t num_runs = 0;
     for (size_t begin = 0, end = 0; begin < units.size(); begin = end) {
       for (end = begin + 1; end < units.size() && units[end] == units[begin];) ++end;
@@ -36,19 +41,6 @@ class UnitReader {
   }
 
  private:
-  void read_words(std::span<const uint8_t> text, std::vector<uint64_t>& units) {
-    uint64_t word = 0;
-    for (const uint8_t c : text) {
-      const bool is_capital = c >= 'A' && c <= 'Z';
-      if (is_capital || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 128) {
-        word = (word + 1 + (is_capital ? c + 32u : c)) * 0x9E3779B97F4A7C15u;
-      } else if (word != 0) {
-        units.push_back(word);
-        word = 0;
-      }
-    }
-    if (word != 0) units.push_back(word);
-  }
   void read_positions(int64_t example, int64_t tower, std::vector<uint64_t>& units) {
     const auto width = static_cast<size_t>(split_.words_per_token());
     words_.resize(static_cast<size_t>(split_.sequence_length(example, tower)) * width);

@@ -1,4 +1,4 @@
-#include "checks/place_baseline.h"
+#include "checks/baseline.h"
 
 #include <algorithm>
 #include <array>
@@ -109,6 +109,13 @@ Rule learn(const Split& train, Place place, int64_t num_classes) {
   return rule;
 }
 
+double accuracy_of(const Split& train, const Split& test, Place place, int64_t num_classes) {
+  const Rule rule = learn(train, place, num_classes);
+  const bool is_byte = test.token_bytes() == 1;
+  return share_right(
+      test, [&](int64_t i) { return rule.label[rule.symbol(word_at(test, i, place), is_byte)]; });
+}
+
 }  // namespace
 
 Baseline place_baseline(const Split& train, const Split& test, int64_t num_classes,
@@ -127,14 +134,13 @@ Baseline place_baseline(const Split& train, const Split& test, int64_t num_class
   });
   const Place best =
       places[static_cast<size_t>(std::ranges::max_element(num_right) - num_right.begin())];
-  const Rule rule = learn(some, best, num_classes);
-  int64_t right = 0;
-  for (int64_t i = 0; i < test.size(); ++i) {
-    const size_t symbol = rule.symbol(word_at(test, i, best), test.token_bytes() == 1);
-    right += rule.label[symbol] == test.label(i);
-  }
-  result.accuracy = static_cast<double>(right) / static_cast<double>(test.size());
+  result.accuracy = accuracy_of(some, test, best, num_classes);
   return result;
+}
+
+Baseline first_token_baseline(const std::string& name, const Split& train, const Split& test,
+                              int64_t num_classes) {
+  return {.name = name, .accuracy = accuracy_of(train, test, {}, num_classes)};
 }
 
 }  // namespace lra::checks

@@ -1,4 +1,4 @@
-#include "checks/place_baseline.h"
+#include "checks/baseline.h"
 
 #include <gtest/gtest.h>
 

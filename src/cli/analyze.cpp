@@ -49,37 +49,41 @@ ExitCode analyze(const Program& program, const AnalyzeArguments& a, const std::s
   return ExitCode::kDone;
 }
 
+// Options that several kinds have.
+enum Options : unsigned {
+  kHasWeights = 1,
+  kHasSplit = 2,
+  kHasData = 4,
+  kHasOtherData = 8,
+  kHasExamples = 16
+};
+constexpr unsigned kHasOwnData = kHasData | kHasOtherData;
+
 CLI::App* add_kind(CLI::App& parent, Program& program, const std::shared_ptr<AnalyzeArguments>& a,
-                   const std::string& name, const char* help) {
+                   const std::string& name, const std::string& help, unsigned options) {
   auto* command = add_command(parent, program, name, help,
                               [&program, a, name] { return analyze(program, *a, name); });
   command->add_option("run", a->runs, "run folders")->required();
+  if (options & kHasWeights) add_weights(*command, a->weights);
+  if (options & kHasSplit) {
+    command->add_option("--split", a->split, "train, val or test (default " + a->split + ")")
+        ->check(one_split());
+  }
+  if (options & kHasData)
+    command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  if (options & kHasOtherData)
+    command->add_flag("--other-data", a->other_data, "read data other than the run's");
+  if (options & kHasExamples) {
+    command
+        ->add_option("--examples", a->examples,
+                     "maximum number of examples, the same draw in every run; default: all")
+        ->check(count_range());
+  }
   return command;
 }
 
-void add_data(CLI::App& command, AnalyzeArguments& a) {
-  command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
-}
-
-void add_data_options(CLI::App& command, AnalyzeArguments& a) {
-  add_data(command, a);
-  command.add_flag("--other-data", a.other_data, "read data other than the run's");
-}
-
-void add_split(CLI::App& command, AnalyzeArguments& a) {
-  command.add_option("--split", a.split, "train, val or test (default " + a.split + ")")
-      ->check(one_split());
-}
-
-void add_examples(CLI::App& command, AnalyzeArguments& a) {
-  command
-      .add_option("--examples", a.examples,
-                  "maximum number of examples, the same draw in every run; default: all")
-      ->check(count_range());
-}
-
-void add_numbers(CLI::App& command, const std::string& name, std::vector<int64_t>& values,
-                 const std::string& help) {
+void add_numbers(CLI::App& command, const char* name, std::vector<int64_t>& values,
+                 const char* help) {
   command.add_option(name, values, help)->delimiter(',')->check(count_range());
 }
 
@@ -91,35 +95,25 @@ void add_analyze(CLI::App& app, Program& program) {
   parent->require_subcommand(1);
   auto a = std::make_shared<AnalyzeArguments>();
   a->split = "val";
+  const auto add = [&](const char* name, const char* help, unsigned options) {
+    return add_kind(*parent, program, a, name, help, options);
+  };
 
-  auto* span = add_kind(
-      *parent, program, a, "span",
-      "mean distance between a query and the keys it attends to, per layer and head (Figure 2)");
-  add_weights(*span, a->weights);
-  add_split(*span, *a);
-  add_data_options(*span, *a);
-  span->add_option("--samples", a->samples,
+  add("span",
+      "mean distance between a query and the keys it attends to, per layer and head (Figure 2)",
+      kHasWeights | kHasSplit | kHasOwnData)
+      ->add_option("--samples", a->samples,
                    "number of examples, the same draw in every run (default 1000)")
       ->check(count_range());
-
-  auto* gap = add_kind(*parent, program, a, "generalization",
-                       "train and test accuracy, evaluated with dropout off (Table 3)");
-  add_weights(*gap, a->weights);
-  add_data_options(*gap, *a);
-  add_examples(*gap, *a);
-
-  auto* convergence =
-      add_kind(*parent, program, a, "convergence",
-               "training steps until validation accuracy reaches thresholds (Table 5)");
-  convergence->add_option("--thresholds", a->thresholds,
-                          "accuracies, separated by commas (default 30%,35%, those of the paper; "
-                          "where guessing reaches as much, 10 and 20 points above chance)");
-
-  auto* rollout = add_kind(*parent, program, a, "rollout",
-                           "where the classifier's attention comes from, as pictures (Figure 5)");
-  add_weights(*rollout, a->weights);
-  add_split(*rollout, *a);
-  add_data_options(*rollout, *a);
+  add("generalization", "train and test accuracy, evaluated with dropout off (Table 3)",
+      kHasWeights | kHasOwnData | kHasExamples);
+  add("convergence", "training steps until validation accuracy reaches thresholds (Table 5)", 0)
+      ->add_option("--thresholds", a->thresholds,
+                   "accuracies, separated by commas (default 30%,35%, those of the paper; where "
+                   "guessing reaches as much, 10 and 20 points above chance)");
+  auto* rollout =
+      add("rollout", "where the classifier's attention comes from, as pictures (Figure 5)",
+          kHasWeights | kHasSplit | kHasOwnData);
   rollout->add_option("--index", a->indices, "which examples, separated by commas")
       ->delimiter(',')
       ->take_all()
@@ -128,56 +122,35 @@ void add_analyze(CLI::App& app, Program& program) {
       ->add_option("--count", a->count,
                    "without --index: how many of the first examples (default 4)")
       ->check(CLI::Range(1, 1000));
-
-  auto* embeddings = add_kind(*parent, program, a, "embeddings",
-                              "cosine similarity of token and position embeddings (Figure 4)");
-  add_weights(*embeddings, a->weights);
+  add("embeddings", "cosine similarity of token and position embeddings (Figure 4)", kHasWeights);
 
   // Scores are those of the test split.
   a = std::make_shared<AnalyzeArguments>();
   a->split = "test";
 
-  auto* breakdown =
-      add_kind(*parent, program, a, "breakdown",
-               "where a model fails: accuracy by class, length and what the task knows");
-  add_weights(*breakdown, a->weights);
-  add_split(*breakdown, *a);
-  add_data_options(*breakdown, *a);
-
-  auto* controls = add_kind(
-      *parent, program, a, "controls",
-      "the score without token order, without long distances, and with longer or shorter inputs");
-  add_weights(*controls, a->weights);
-  add_split(*controls, *a);
-  add_data_options(*controls, *a);
-  add_examples(*controls, *a);
+  add("breakdown", "where a model fails: accuracy by class, length and what the task knows",
+      kHasWeights | kHasSplit | kHasOwnData);
+  auto* controls = add(
+      "controls",
+      "the score without token order, without long distances, and with longer or shorter inputs",
+      kHasWeights | kHasSplit | kHasOwnData | kHasExamples);
   add_numbers(*controls, "--fields", a->fields,
               "receptive fields in tokens, separated by commas (default 16,64,256)");
   add_numbers(*controls, "--lengths", a->lengths,
               "lengths at which texts are cut instead of task.length, separated by commas");
-
   auto* reach =
-      add_kind(*parent, program, a, "reach",
-               "how far each layer reaches: gradients by distance, and the score in windows");
-  add_weights(*reach, a->weights);
-  add_split(*reach, *a);
-  add_data_options(*reach, *a);
-  add_examples(*reach, *a);
+      add("reach", "how far each layer reaches: gradients by distance, and the score in windows",
+          kHasWeights | kHasSplit | kHasOwnData | kHasExamples);
   add_numbers(*reach, "--fields", a->fields,
               "windows in tokens, separated by commas (default 4,16,64,256)");
   reach
       ->add_option("--gradients", a->gradients,
                    "number of examples whose gradients are measured (default 50)")
       ->check(count_range());
-
   auto* transfer =
-      add_kind(*parent, program, a, "transfer",
-               "evaluate a run's weights on a larger task without training: Pathfinder "
-               "on Path-X");
-  add_weights(*transfer, a->weights);
-  add_split(*transfer, *a);
-  add_examples(*transfer, *a);
-  add_data(*transfer, *a);
+      add("transfer",
+          "evaluate a run's weights on a larger task without training: Pathfinder on Path-X",
+          kHasWeights | kHasSplit | kHasData | kHasExamples);
   transfer->add_option("--to", a->to, "the task to evaluate on (default pathx)");
   transfer
       ->add_option("--positions", a->positions,

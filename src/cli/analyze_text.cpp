@@ -8,7 +8,9 @@ namespace {
 
 constexpr size_t kMaxMatrix = 12;  // classes
 
-std::string share_text(std::optional<double> share) { return share ? percent(*share) : "-"; }
+std::string share_text(std::optional<double> share, int decimals = 2) {
+  return share ? percent(*share, decimals) : "-";
+}
 
 // Rows are the true labels, columns the predictions.
 std::string classes_text(const BreakdownResult& b) {
@@ -96,13 +98,11 @@ std::string convergence_text(const ConvergenceResult& c) {
 std::string rollout_text(const RolloutResult& rollout) {
   TextTable table({"example", "label", "predicted", "entropy", "on bright", "bright pixels",
                    "most weight on", "picture"});
-  const auto share = [](const std::optional<double>& value) {
-    return value ? percent(*value, 1) : "-";
-  };
   for (const RolloutExample& e : rollout.examples) {
     const RolloutToken& most = e.top.at(0);
     table.add_row({thousands(e.index), std::to_string(e.label), std::to_string(e.prediction),
-                   fixed(e.entropy, 3), share(e.bright_weight), share(e.bright_pixels),
+                   fixed(e.entropy, 3), share_text(e.bright_weight, 1),
+                   share_text(e.bright_pixels, 1),
                    std::to_string(most.position) + " '" + most.text + "' " + percent(most.weight),
                    e.picture});
   }

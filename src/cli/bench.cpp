@@ -157,11 +157,11 @@ void refuse_lengths_without_examples(const BenchArguments& a, const training::Ru
 
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
 // and the data, with what its checks find.
-void check_folders(BenchArguments& a, const Program& program) {
+void check_folders(BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
     if (!a.replace) {
-      for (const std::string& model : a.models) refuse_to_lose_measurements(a, model, program);
+      for (const std::string& model : a.models) refuse_to_lose_measurements(a, model);
     }
   }
   if (!a.data) return;
@@ -175,26 +175,13 @@ void check_folders(BenchArguments& a, const Program& program) {
   }
 }
 
-// Waits for three quiet seconds in a row before starting our own work, so that any load comes from
-// other programs. Returns what they still do, for the records; empty if they are quiet.
-std::string wait_for_quiet(double most_seconds, bool quiet) {
-  constexpr double kBusy = 0.2;
-  const Stopwatch watch;
-  double busy = busy_processors(0.5);
-  if (busy < kBusy) return "";
-  const auto say = [&](const std::string& what) {
-    if (!quiet)
-      print_message("other programs keep " + fixed(busy, 1) + " processors busy: " + what);
-  };
-  if (most_seconds > 0) say("waiting for up to " + human_duration(most_seconds));
-  for (int seconds = 0; seconds < 3 && watch.seconds() < most_seconds && !stop_requested();) {
-    busy = busy_processors(1);
-    seconds = busy < kBusy ? seconds + 1 : 0;
-  }
-  if (busy < kBusy) return "";
-  say("the figures will not represent this machine" +
-      std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
-  return "other programs kept " + fixed(busy, 1) + " processors busy at the start";
+// What other programs do before our own work begins, for the records; empty if they are quiet.
+std::string load_of_others(bool quiet) {
+  const double busy = busy_processors(0.5);
+  if (busy < 0.2) return "";
+  const std::string load = "other programs keep " + fixed(busy, 1) + " processors busy";
+  if (!quiet) print_message(load + ": the figures will not represent this machine");
+  return load + " at the start";
 }
 
 // Fills in options that were left open, and checks that every model has a configuration.
@@ -237,8 +224,8 @@ ExitCode bench(const Program& program, BenchArguments a) {
     tables.push_back(completed(a));
   }
   need_tensors();
-  for (BenchArguments& table : tables) check_folders(table, program);
-  const std::string busy = wait_for_quiet(a.wait_quiet, program.common.quiet);
+  for (BenchArguments& table : tables) check_folders(table);
+  const std::string busy = load_of_others(program.common.quiet);
   for (BenchArguments& table : tables) table.busy = busy;
   ExitCode code = ExitCode::kDone;
   std::vector<RunRecord> records;
@@ -319,13 +306,8 @@ void add_bench(CLI::App& app, Program& program) {
                  "with --data: measure the first batch of training instead, at the lengths of its "
                  "examples, in whole steps")
       ->needs(command->get_option("--data"));
-  command
-      ->add_option("--wait-quiet", a->wait_quiet,
-                   "maximum seconds to wait for other programs to end; then measures in any case")
-      ->check(seconds_range());
   command->add_option("--out", a->out, "folder for the records of the measurements");
-  command->add_flag("--replace", a->replace,
-                    "replace a record in --out that has other lengths or settings");
+  command->add_flag("--replace", a->replace, "replace records in --out that have measurements");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

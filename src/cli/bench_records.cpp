@@ -53,44 +53,17 @@ std::string record_file(const BenchArguments& a, const std::string& model) {
   return record_folder(a, model) + "/record.json";
 }
 
-namespace {
-
-// Returns a condition of an earlier record that this call does not measure under, such as "other
-// settings"; empty if there is none.
-std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
-                             const std::string& model, const Program& program) {
-  if (earlier.measurements.empty()) return "";
-  const Measurement& first = earlier.measurements.front();
-  if (first.batch != a.batch) return "batch " + std::to_string(first.batch);
-  BenchArguments same_length = a;
-  same_length.lengths = {first.length};
-  const RunRecord now = bench_record(same_length, model, program);
-  if (earlier.config_hash != now.config_hash) return "other settings";
-  if (earlier.provenance.device != now.provenance.device) return "another device";
-  return earlier.provenance.kernels == now.provenance.kernels ? "" : "other kernels";
-}
-
-}  // namespace
-
-void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
-                                 const Program& program) {
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model) {
   const std::string file = record_file(a, model);
   if (!is_there(file)) return;
-  const RunRecord earlier = read_record(file);
-  std::string lost;
-  for (const Measurement& m : earlier.measurements) {
-    if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
-    lost += (lost.empty() ? "at length " : ", ") + std::to_string(m.length);
-  }
-  if (lost.empty()) {
-    lost = other_conditions(earlier, a, model, program);
-    if (lost.empty()) return;
-    lost = "with " + lost;
-  }
+  std::string lengths;
+  for (const Measurement& m : read_record(file).measurements)
+    lengths += (lengths.empty() ? "" : ", ") + std::to_string(m.length);
+  if (lengths.empty()) return;
   throw Error({.where = file,
-               .what = "holds a measurement " + lost + ", which would be overwritten",
-               .expected = "no record there, or one of the same measurement",
-               .advice = "choose another --out, measure the same, or pass --replace"});
+               .what = "holds measurements at length " + lengths + ", which would be overwritten",
+               .expected = "no record there",
+               .advice = "choose another --out, or pass --replace"});
 }
 
 }  // namespace lra::cli

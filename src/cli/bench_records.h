@@ -20,7 +20,6 @@ struct BenchArguments {
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
   bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
-  double wait_quiet = 0;               // seconds
   std::string busy;                    // what other programs did when the measurements began
   std::vector<CheckFinding> findings;  // about the data
 };
@@ -44,8 +43,7 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
 std::string record_folder(const BenchArguments& a, const std::string& model);
 std::string record_file(const BenchArguments& a, const std::string& model);
 
-// A record takes the place of an earlier one, which must not hold what this call does not measure.
-void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
-                                 const Program& program);
+// Throws lra::Error for an earlier record with measurements.
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model);
 
 }  // namespace lra::cli

@@ -80,16 +80,18 @@ int exit_code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Differences between the child and this process: standard input, standard output, its report to
-// us, process group, and signals blocked until it handles them.
+// Differences between a child and this process: standard input, standard output and errors. One of
+// this program also has its report to us, a process group, and signals blocked until it handles
+// them.
 class SpawnSettings {
  public:
-  SpawnSettings(int output, int errors) {
+  SpawnSettings(int output, int errors, bool is_ours) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, errors, kErrorFd);
+    posix_spawn_file_actions_adddup2(&actions_, errors, is_ours ? kErrorFd : STDERR_FILENO);
     posix_spawnattr_init(&attributes_);
+    if (!is_ours) return;
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes_, 0);
     const sigset_t blocked = save_signals();
@@ -131,7 +133,7 @@ pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
   const std::string file = words.size() > 1 ? words[0] : "/proc/self/exe";
   const std::vector<std::string> variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const SpawnSettings settings(output, errors);
+  const SpawnSettings settings(output, errors, true);
   pid_t child = 0;
   const int code = posix_spawn(&child, file.c_str(), settings.actions(), settings.attributes(),
                                c_strings(words).data(), c_strings(variables).data());
@@ -232,15 +234,10 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
 ProgramEnd run_program(const std::vector<std::string>& words) {
   constexpr size_t kMostBytes = size_t{16} << 20;
   const Descriptor output(memory_file()), errors(memory_file());
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
+  const SpawnSettings settings(output.get(), errors.get(), false);
   pid_t process = 0;
-  const int problem =
-      posix_spawnp(&process, words[0].c_str(), &actions, nullptr, c_strings(words).data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int problem = posix_spawnp(&process, words[0].c_str(), settings.actions(),
+                                   settings.attributes(), c_strings(words).data(), environ);
   if (problem == ENOENT) {
     throw Error({.where = words[0],
                  .what = "program not found on PATH",

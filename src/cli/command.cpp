@@ -66,10 +66,6 @@ CLI::Validator range_up_to(int64_t most) {
     const auto [stop, code] = std::from_chars(text.data(), end, value);
     if (code == std::errc() && stop == end && value >= 0 && value <= static_cast<T>(most))
       return "";
-    const bool is_number = text.find_first_not_of("0123456789.+-eE") == std::string::npos;
-    const bool needs_whole =
-        std::is_integral_v<T> && is_number && text.find_first_of(".eE") != std::string::npos;
-    if (needs_whole) return text + " is not a whole number; expected " + range;
     return "Value " + text + " not in range " + range;
   };
   return CLI::Validator(check, range, "");
@@ -88,6 +84,11 @@ CLI::Validator seconds_range() { return range_up_to<double>(3600); }
 std::string file_name_of(std::string model) {
   std::ranges::replace(model, ':', '.');
   return model;
+}
+
+void refuse(const std::string& where, const std::string& what, const std::string& expected,
+            const std::string& advice) {
+  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
 }
 
 void print_json(const Json& value) { std::printf("%s\n", json_text(value, 2).c_str()); }

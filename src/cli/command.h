@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "records/run_record.h"
-#include "training/settings/weights_choice.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::cli {
 
@@ -54,6 +54,10 @@ CLI::IsMember one_split();  // train, val or test
 std::string file_name_of(std::string model);
 
 void print_json(const Json& value);
+
+// Throws lra::Error.
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& expected = "", const std::string& advice = "");
 
 // Registered in main, in the order of --help.
 void add_list(CLI::App& app, Program& program);

@@ -26,10 +26,10 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string task_names() {
-  std::vector<std::string> names;
-  for (const tasks::TaskSpec* spec : tasks::all_tasks()) names.emplace_back(spec->name);
-  return joined(names);
+std::string spec_names(const auto& specs) {
+  std::string text;
+  for (const auto& spec : specs) text += (text.empty() ? "" : " ") + std::string(spec->name);
+  return text;
 }
 
 // "train.steps=", each once.
@@ -75,10 +75,11 @@ std::string values_of(const CLI::Option& option) {
   if (name == "--set") return setting_names();
   if (name == "--accept") return check_names();
   if (name == "--checkpoint") return "best last";
-  if (name == "task") return task_names();
-  if (name == "model" || name == "--models") return joined(mixers::mixer_names());
+  if (name == "task") return spec_names(tasks::all_tasks());
+  if (name == "model" || name == "--models") return spec_names(mixers::kAllMixers);
   if (name == "topic")
-    return task_names() + " " + joined(mixers::mixer_names()) + " " + check_names();
+    return spec_names(tasks::all_tasks()) + " " + spec_names(mixers::kAllMixers) + " " +
+           check_names();
   if (name == "run" || name == "record" || name == "paths" || name == "--resume" ||
       name == "--init-from") {
     return kRuns;
@@ -86,61 +87,38 @@ std::string values_of(const CLI::Option& option) {
   return "";
 }
 
-// Words that may follow `command`: its subcommands and flags, and values of its arguments.
-std::string words_of(const CLI::App& command) {
-  std::vector<std::string> words;
-  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; })) {
-    words.push_back(below->get_name());
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    if (option->get_positional()) words.push_back(values_of(*option));
-  }
-  return joined(words);
-}
+// The `words` of each command ("data import ") and of each option that has known values.
+struct Cases {
+  std::map<std::string, std::string, std::greater<>> commands;  // "data import " before "data "
+  std::map<std::string, std::string> options;
 
-// One line of the script's `case` for each option that has known values; those of several commands
-// that share it are the same.
-std::string option_cases(const CLI::App& app) {
-  std::map<std::string, std::string> cases;
-  const auto add = [&](const auto& self, const CLI::App& command) -> void {
+  void add(const CLI::App& command, const std::string& path) {
+    std::vector<std::string> words;
+    for (const CLI::App* below : command.get_subcommands({})) {
+      words.push_back(below->get_name());
+      add(*below, path + below->get_name() + " ");
+    }
     for (const CLI::Option* option : command.get_options()) {
-      const std::string values = option->get_lnames().empty() ? "" : values_of(*option);
-      if (!values.empty()) cases["--" + option->get_lnames()[0]] = values;
+      const std::string values = values_of(*option);
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+      if (option->get_positional()) {
+        words.push_back(values);
+      } else if (!values.empty()) {
+        options["--" + option->get_lnames()[0]] = values;
+      }
     }
-    for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
-      self(self, *below);
-  };
-  add(add, app);
-  std::string text;
-  for (const auto& [name, values] : cases)
-    text += "    " + name + ") words=\"" + values + "\" ;;\n";
-  return text;
-}
-
-// One line of the script's `case` for each command, "train" or "data import".
-std::string cases_of(const CLI::App& command, const std::string& path) {
-  std::string text = "    \"" + path + "\") words=\"" + words_of(command) + "\" ;;\n";
-  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; })) {
-    text += cases_of(*below, path.empty() ? below->get_name() : path + " " + below->get_name());
+    commands[path] = joined(words);
   }
-  return text;
-}
-
-// Commands whose next word is a command.
-std::string groups_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!command->get_subcommands([](const CLI::App*) { return true; }).empty()) {
-      names.push_back(command->get_name());
-    }
-  }
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : "|") + name;
-  return text;
-}
+};
 
 std::string script(const CLI::App& app) {
+  Cases cases;
+  cases.add(app, "");
+  std::string commands, options;
+  for (const auto& [path, words] : cases.commands)
+    commands += "    \"" + path + "\"*) words=\"" + words + "\" ;;\n";
+  for (const auto& [name, values] : cases.options)
+    options += "    " + name + ") words=\"" + values + "\" ;;\n";
   return R"(# Completion of lra. bash: source <(lra completion); zsh: the same behind
 # autoload -U compinit bashcompinit && compinit && bashcompinit
 _lra_runs() {
@@ -153,17 +131,13 @@ _lra_runs() {
 }
 _lra() {
   local path="" words="" current="${COMP_WORDS[COMP_CWORD]}" last="${COMP_WORDS[COMP_CWORD-1]}"
-  if [[ $COMP_CWORD -gt 1 ]]; then path="${COMP_WORDS[1]}"; fi
+  if [[ $COMP_CWORD -gt 1 ]]; then path="${COMP_WORDS[1]} "; fi
+  if [[ $COMP_CWORD -gt 2 ]]; then path="$path${COMP_WORDS[2]} "; fi
   case "$path" in
-    )" + groups_of(app) +
-         R"()
-      if [[ $COMP_CWORD -gt 2 ]]; then path="$path ${COMP_WORDS[2]}"; fi ;;
-  esac
-  case "$path" in
-)" + cases_of(app, "") +
+)" + commands +
          R"(  esac
   case "$last" in
-)" + option_cases(app) +
+)" + options +
          R"(  esac
   COMPREPLY=($(compgen -W "${words/@runs/}" -- "$current"))
   if [[ $words == *@runs* ]]; then _lra_runs "$current"; fi

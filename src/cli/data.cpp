@@ -12,9 +12,9 @@
 #include "data/contact_sheet.h"
 #include "data/fetch.h"
 #include "data/files.h"
-#include "data/findings_json.h"
 #include "data/new_folder.h"
 #include "io/atomic_file.h"
+#include "io/findings_json.h"
 #include "io/overwrite.h"
 #include "io/progress.h"
 #include "io/toml.h"
@@ -94,7 +94,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
                 {"splits", splits},
                 {"notes", notes.size()},
                 {"reading", reading},
-                {"data_checks", findings_json(findings)}});
+                {"data_checks", to_json_value(findings)}});
     return;
   }
   std::printf("prepared %s in %s\n", a.task.c_str(), dataset.folder().c_str());
@@ -150,34 +150,25 @@ ExitCode make(const Program& program, const DataArguments& a) {
   return ExitCode::kDone;
 }
 
-ExitCode import_from(const Program& program, const DataArguments& a,
-                     const std::vector<std::string>& sources) {
+ExitCode import(const Program& program, const DataArguments& a) {
   const auto task = make_task(a);
-  for (const std::string& source : sources) {
+  for (const std::string& source : a.sources) {
     if (is_there(source)) continue;
     throw Error({.where = source,
                  .what = "there is no such file or folder",
                  .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   refuse_existing(a.out);
-  if (sources.size() == 1 && is_folder(sources[0]) && !program.common.quiet) {
-    const std::string copies = tasks::several_copies(task->find_copies(sources[0]));
-    if (!copies.empty()) print_message(copies);
-  }
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,
                 .unit = "ex",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  tasks::import_data(*task, sources, a.out, bar, a.accept);
+  tasks::import_data(*task, a.sources, a.out, bar, a.accept);
   bar.finish();
   report_written(program, a, *make_task(a, a.out));
   return ExitCode::kDone;
-}
-
-ExitCode import(const Program& program, const DataArguments& a) {
-  return import_from(program, a, a.sources);
 }
 
 // The raw file goes next to the prepared folder, where `lra train` would look for it.
@@ -198,12 +189,13 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
                 .unit = "B",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  const std::string source = fetch(
+  DataArguments fetched = a;
+  fetched.sources = {fetch(
       *spec.remote,
       {.folder = folder_of(a.out), .urls = a.urls, .sha256 = a.sha256, .timeout_s = a.timeout_s},
-      bar);
+      bar)};
   bar.finish();
-  return import_from(program, a, {source});
+  return import(program, fetched);
 }
 
 // "25,000" as 25000 and "64.38%" as 0.6438; other values as they are.
@@ -249,7 +241,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
                 {"folder", a.folder},
                 {"ok", all_ok},
                 {"facts", rows},
-                {"data_checks", findings_json(findings)}});
+                {"data_checks", to_json_value(findings)}});
   } else {
     wrong += findings_text(findings);
     std::printf("%s\n%s", table.text().c_str(), wrong.empty() ? "all in order\n" : wrong.c_str());

@@ -26,11 +26,6 @@ std::optional<int> number_of(const std::string& text) {
 
 }  // namespace
 
-void refuse_device(const std::string& text, const std::string& what, const std::string& expected,
-                   const std::string& advice) {
-  throw Error({.where = "--device " + text, .what = what, .expected = expected, .advice = advice});
-}
-
 std::string gpu_model() {
   constexpr std::string_view kModel = "Model:";
   std::set<std::string> models;
@@ -48,7 +43,7 @@ std::string gpu_model() {
 
 void check_device_name(const std::string& text) {
   if (text != "cpu" && text != kCuda && !number_of(text))
-    refuse_device(text, "is not a device", "cpu, cuda or cuda:N", "");
+    refuse("--device " + text, "is not a device", "cpu, cuda or cuda:N");
 }
 
 std::string find_device(const std::string& text) {

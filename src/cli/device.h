@@ -14,10 +14,6 @@ std::string find_device(const std::string& text);
 // Throws lra::Error for what is not the name of a device. For commands that compute elsewhere.
 void check_device_name(const std::string& text);
 
-// Throws lra::Error about --device.
-[[noreturn]] void refuse_device(const std::string& text, const std::string& what,
-                                const std::string& expected, const std::string& advice);
-
 // The model of all GPUs, as reported by NVIDIA's driver; empty if it reports none, or if there are
 // several models, since the library orders them in its own way.
 std::string gpu_model();

@@ -1,6 +1,8 @@
 // lra help: every setting of a task or a model, with default and range; a setting by its name; or a
 // command's flags.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "checks/check_table.h"
 #include "cli/command.h"
@@ -14,58 +16,25 @@
 namespace lra::cli {
 namespace {
 
-struct Section {
-  std::string name;
-  std::vector<FieldInfo> fields;
-};
-
-void print_sections(const std::vector<Section>& sections) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Section& section : sections) {
-    for (const FieldInfo& f : section.fields) {
-      rows.push_back({section.name + "." + f.name, f.type, f.default_value, f.range, f.help});
-    }
-  }
-  if (rows.empty()) return;
-  const std::vector<std::string> header = {"setting", "type", "default", "range", "meaning"};
-  std::printf("\n%s", fitted_table(header, rows, terminal_width()).c_str());
+std::vector<training::Setting> section_settings(const std::string& section,
+                                                const std::vector<FieldInfo>& fields) {
+  std::vector<training::Setting> settings;
+  for (const FieldInfo& field : fields) settings.push_back({section + "." + field.name, "", field});
+  return settings;
 }
 
-Json sections_json(const std::vector<Section>& sections) {
-  Json rows = Json::array();
-  for (const Section& section : sections) {
-    for (const FieldInfo& f : section.fields) {
-      rows.push_back({{"setting", section.name + "." + f.name},
-                      {"type", f.type},
-                      {"default", f.default_value},
-                      {"range", f.range},
-                      {"meaning", f.help}});
-    }
-  }
-  return rows;
-}
-
-ExitCode show(const Program& program, const std::string& title,
-              const std::vector<Section>& sections) {
-  if (program.common.json) {
-    print_json(sections_json(sections));
-  } else {
-    std::printf("%s\n", title.c_str());
-    print_sections(sections);
-    std::printf("\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n");
-  }
-  return ExitCode::kDone;
-}
-
+// With a column of the tasks or models that have them, unless all have all.
 void print_settings(const std::vector<training::Setting>& settings) {
   if (settings.empty()) return;
+  const auto is_owned = [](const training::Setting& setting) { return !setting.owners.empty(); };
+  const bool names_owners = std::ranges::any_of(settings, is_owned);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, owners, field] : settings) {
-    rows.push_back({name, field.type, field.default_value, field.range, field.help,
-                    owners.empty() ? "all" : owners});
+    rows.push_back({name, field.type, field.default_value, field.range, field.help});
+    if (names_owners) rows.back().push_back(owners.empty() ? "all" : owners);
   }
-  const std::vector<std::string> header = {"setting", "type",    "default",
-                                           "range",   "meaning", "tasks or models"};
+  std::vector<std::string> header = {"setting", "type", "default", "range", "meaning"};
+  if (names_owners) header.emplace_back("tasks or models");
   std::printf("%s", fitted_table(header, rows, terminal_width()).c_str());
 }
 
@@ -82,10 +51,12 @@ Json settings_json(const std::vector<training::Setting>& settings) {
   return rows;
 }
 
-ExitCode show_settings(const Program& program, const std::vector<training::Setting>& settings) {
+ExitCode show(const Program& program, const std::string& title,
+              const std::vector<training::Setting>& settings) {
   if (program.common.json) {
     print_json(settings_json(settings));
   } else {
+    std::printf("%s", title.c_str());
     print_settings(settings);
     std::printf("\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n");
   }
@@ -124,25 +95,15 @@ ExitCode show_check(const Program& program, const checks::Check& check) {
   return ExitCode::kDone;
 }
 
-// All topics of `lra help`, one per line.
-ExitCode show_topics(const Program& program, const CLI::App& app) {
-  if (!program.common.json) {
-    std::printf("%s", app.help().c_str());
+ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
+  if (topic.empty()) {
+    if (program.common.json) {
+      print_json({{"usage", app.help()}});
+    } else {
+      std::printf("%s", app.help().c_str());
+    }
     return ExitCode::kDone;
   }
-  Json topics = {{"tasks", Json::array()}, {"models", Json::array()}, {"commands", Json::array()}};
-  const auto add = [&](const char* kind, std::string_view name, std::string_view what) {
-    topics[kind].push_back({{"name", name}, {"what", what}});
-  };
-  for (const tasks::TaskSpec* spec : tasks::all_tasks()) add("tasks", spec->name, spec->summary);
-  for (const mixers::LayerSpec* spec : mixers::kAllMixers) add("models", spec->name, spec->title);
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    add("commands", command->get_name(), command->get_description());
-  print_json(topics);
-  return ExitCode::kDone;
-}
-
-ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
   std::vector<std::string> known;
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
     known.emplace_back(spec->name);
@@ -152,30 +113,30 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
                                                          std::string(spec->sources) + ".";
     return show(program,
                 std::string(spec->title) + ": " + std::string(spec->summary) + "\n" +
-                    std::string(spec->paper) + "\n\nlra data " + data,
-                {{"task", spec->describe()}});
+                    std::string(spec->paper) + "\n\nlra data " + data + "\n\n",
+                section_settings("task", spec->describe()));
   }
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     known.emplace_back(spec->name);
     if (spec->name != topic) continue;
-    std::vector<Section> sections = {{"mixer", spec->describe()},
-                                     {"model", describe_config<models::ModelConfig>()}};
-    for (const mixers::GroupSpec& group : spec->groups) {
-      sections.push_back(
-          {"groups." + std::string(group.name), describe_config(training::group_defaults(group))});
-    }
+    std::vector<training::Setting> settings = section_settings("mixer", spec->describe());
+    const auto add = [&](const std::string& section, const std::vector<FieldInfo>& fields) {
+      std::ranges::move(section_settings(section, fields), std::back_inserter(settings));
+    };
+    add("model", describe_config<models::ModelConfig>());
+    for (const mixers::GroupSpec& group : spec->groups)
+      add("groups." + std::string(group.name), describe_config(training::group_defaults(group)));
     return show(program,
                 std::string(spec->title) + ", " + std::string(spec->family) + ", cost " +
-                    std::string(spec->cost) + "\n" + std::string(spec->paper),
-                sections);
+                    std::string(spec->cost) + "\n" + std::string(spec->paper) + "\n\n",
+                settings);
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : app.get_subcommands({})) {
     known.push_back(command->get_name());
     if (command->get_name() == topic) return show_command(program, *command);
   }
-  if (const auto settings = training::find_settings(topic); !settings.empty()) {
-    return show_settings(program, settings);
-  }
+  if (const auto settings = training::find_settings(topic); !settings.empty())
+    return show(program, "", settings);
   for (const checks::Check& check : checks::all_checks()) {
     known.emplace_back(check.name);
     if (check.name == topic) return show_check(program, check);
@@ -195,9 +156,7 @@ void add_help(CLI::App& app, Program& program) {
   auto* command = add_command(
       app, program, "help",
       "explain the settings of a task or a model, one setting, or the flags of a command",
-      [&program, &app, topic] {
-        return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
-      });
+      [&program, &app, topic] { return help(program, app, *topic); });
   command->add_option("topic", *topic,
                       "a task, a model, a command, a setting (train.steps, or steps), a group of "
                       "settings (train, model, mixer, task, groups) or a check of data (copies)");

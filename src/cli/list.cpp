@@ -1,12 +1,12 @@
 // lra list: tasks, models, suites, presets and published results, one per line.
+#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <set>
 
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "cli/published_results.h"
 #include "cli/terminal.h"
+#include "io/atomic_file.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
@@ -26,37 +26,35 @@ Json sizes_of(const ConfigTable& settings) {
   return sizes;
 }
 
-// Data sets of the user's own in the data root.
-void append_own_data(const tasks::TaskSpec& spec, Json& rows) {
-  const std::string root = training::data_root("");
-  for (const std::string& name : tasks::own_data_names(spec, root)) {
-    const ConfigTable settings = tasks::task_on_data(name, root).settings;
-    const TaskShape shape = spec.make(settings)->shape();
-    rows.push_back({{"name", name},
-                    {"title", spec.title},
-                    {"length", shape.length},
-                    {"classes", shape.num_classes},
-                    {"examples", sizes_of(settings)},
-                    {"summary", "in " + root},
-                    {"paper", "-"}});
-  }
+Json task_row(const tasks::TaskSpec& spec, const std::string& name, const ConfigTable& settings,
+              const Json& sizes) {
+  const TaskShape shape = spec.make(settings)->shape();
+  return {{"name", name},           {"title", spec.title},
+          {"length", shape.length}, {"classes", shape.num_classes},
+          {"examples", sizes},      {"summary", spec.summary},
+          {"paper", spec.paper}};
 }
 
+// The tasks, then data sets of the user's own in the data root.
 Json list_tasks() {
-  Json rows = Json::array();
+  const std::string root = training::data_root("");
+  Json rows = Json::array(), own = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
-    const TaskShape shape = spec->make({})->shape();
-    rows.push_back({{"name", spec->name},
-                    {"title", spec->title},
-                    {"length", spec->settings_of ? Json() : Json(shape.length)},
-                    {"classes", spec->settings_of ? Json() : Json(shape.num_classes)},
-                    {"examples", spec->settings_of ? Json::object() : sizes_of(spec->resolve({}))},
-                    {"summary", spec->summary},
-                    {"paper", spec->paper}});
+    const std::string task(spec->name);
+    if (!spec->settings_of) {
+      rows.push_back(task_row(*spec, task, {}, sizes_of(spec->resolve({}))));
+      continue;
+    }
+    Json& row = rows.emplace_back(task_row(*spec, task, {}, Json::object()));
+    row["length"] = row["classes"] = Json();  // its data states them
+    for (const std::string& name : tasks::own_data_names(*spec, root)) {
+      const ConfigTable settings = tasks::task_on_data(name, root).settings;
+      Json& data = own.emplace_back(task_row(*spec, name, settings, sizes_of(settings)));
+      data["summary"] = "in " + root;
+      data["paper"] = "-";
+    }
   }
-  for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
-    if (spec->settings_of) append_own_data(*spec, rows);
-  }
+  rows.insert(rows.end(), own.begin(), own.end());
   return rows;
 }
 
@@ -73,14 +71,12 @@ Json list_models() {
 }
 
 Json list_suites() {
-  std::set<std::string> files;
-  std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(training::config_folder() + "/suites", ignored)) {
-    if (entry.path().extension() == ".toml") files.insert(entry.path().string());
-  }
+  const std::string folder = training::config_folder() + "/suites";
+  std::vector<std::string> names = names_in(folder);
+  std::ranges::sort(names);
   Json rows = Json::array();
-  for (const std::string& file : files) rows.push_back({{"file", file}});
+  for (const std::string& name : names)
+    if (name.ends_with(".toml")) rows.push_back({{"file", folder + "/" + name}});
   return rows;
 }
 

@@ -1,27 +1,46 @@
 #include "cli/live_lines.h"
 
-#include <sys/ioctl.h>
-
+#include <fstream>
 #include <span>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/text_format.h"
-#include "cli/run_pace.h"
+#include "cli/terminal.h"
 #include "io/atomic_file.h"
+#include "io/json.h"
 
 namespace lra::cli {
 namespace {
 
 constexpr double kInterval = 0.25;  // seconds between two redraws
 
-// Columns and rows, both at least 2.
-winsize size_of(int fd) {
-  winsize size{};
-  const bool is_known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 2 && size.ws_row > 2;
-  return is_known ? size : winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
-}
-
 }  // namespace
+
+std::optional<Pace> last_pace(const std::string& path) {
+  constexpr std::streamoff kTail = 8192;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg(), begin = std::max<std::streamoff>(0, size - kTail);
+  std::string tail(static_cast<size_t>(size - begin), '\0');
+  file.seekg(begin);
+  if (!file.read(tail.data(), size - begin)) return {};
+  std::optional<Pace> pace;
+  for (size_t at = tail.find("{\"step\""); at != std::string::npos;) {
+    const size_t end = tail.find('\n', at);
+    if (end == std::string::npos) break;  // being written
+    const Json line = parse_json(std::string_view(tail).substr(at, end - at), path);
+    JsonFields fields(line, path);
+    if (fields.get<std::string>("kind") == "train") {
+      pace = {.step = fields.get<int64_t>("step"),
+              .loss = fields.get<double>("loss"),
+              .accuracy = fields.get<double>("accuracy"),
+              .tokens_per_s = fields.get<double>("tokens_per_s")};
+    }
+    at = tail.find("{\"step\"", end);
+  }
+  return pace;
+}
 
 LiveLines::LiveLines(ProgressTarget target) : target_(std::move(target)) {}
 
@@ -61,7 +80,7 @@ std::string LiveLines::text_of(const Line& line) const {
                             .total = line.steps,
                             .initial = line.initial,
                             .elapsed_s = monotonic_seconds() - line.started};
-  const int columns = target_.columns > 0 ? target_.columns : size_of(target_.fd).ws_col;
+  const int columns = target_.columns > 0 ? target_.columns : window_size(target_.fd).ws_col;
   return progress_line(state, columns - 1, target_.fill);  // the last column would wrap
 }
 
@@ -73,7 +92,7 @@ void LiveLines::draw(const std::string& above) {
   std::string text = num_drawn_ > 0 ? "\x1b[" + std::to_string(num_drawn_) + "A\r\x1b[J" : "";
   text += above;
   num_drawn_ = 0;
-  const size_t most = size_of(target_.fd).ws_row - 1;
+  const size_t most = window_size(target_.fd).ws_row - 1;
   for (const auto& [id, line] : lines_) {
     if (num_drawn_ == most) break;
     text += text_of(line) + "\n";

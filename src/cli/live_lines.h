@@ -4,11 +4,22 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "io/progress.h"
 
 namespace lra::cli {
+
+// The last line of training in metrics.jsonl: newer than the record, which is written with
+// checkpoints.
+struct Pace {
+  int64_t step = 0;
+  double loss = 0, accuracy = 0, tokens_per_s = 0;
+};
+
+// Nothing if there is no such file, or no line of training among its last.
+std::optional<Pace> last_pace(const std::string& path);
 
 class LiveLines {
  public:

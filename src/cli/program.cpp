@@ -26,7 +26,6 @@
 #include "cli/device.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
-#include "io/bus_error.h"
 #include "kernels/flush_denormals.h"
 #include "mixers/python_layer.h"
 
@@ -164,7 +163,6 @@ ExitCode run(CLI::App& app, Program& program) {
   }
   const int threads = use_threads(program.common.threads);
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
-  report_unreadable_maps();
   follow_parent();
   // A login node needs no GPU to submit runs that use one.
   const CLI::App* suite = app.get_subcommand("suite");

@@ -28,16 +28,12 @@ struct ReportArguments {
 report::Format chosen_format(const ReportArguments& a, const CommonOptions& common) {
   if (!a.format.empty()) return report::parse_format(a.format);
   if (common.json) return report::Format::kJson;
-  const size_t dot = a.out.find_last_of('.');
-  if (a.out.empty() || dot == std::string::npos) return report::Format::kText;
-  const std::string ending = a.out.substr(dot + 1);
-  for (const std::string_view known : {"md", "csv", "json", "html", "svg"}) {
-    if (ending == known) return report::parse_format(known);
-  }
-  if (ending == "txt") return report::Format::kText;
-  if (ending == "tex") return report::Format::kLatex;
+  const std::string ending = std::filesystem::path(a.out).extension().string();
+  if (ending.empty() || ending == ".txt") return report::Format::kText;
+  for (const std::string known : {"md", "csv", "json", "html", "svg", "tex"})
+    if (ending == "." + known) return report::parse_format(known);
   throw Error({.where = "--out",
-               .what = "no format has the ending '." + printable(ending) + "'",
+               .what = "no format has the ending '" + printable(ending) + "'",
                .expected = ".txt, .md, .csv, .json, .tex, .svg or .html",
                .advice = "or name the format with --format"});
 }

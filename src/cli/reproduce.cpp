@@ -33,15 +33,8 @@ class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
     if (is_temporary_) {
-      std::error_code missing;
-      const auto folder = std::filesystem::temp_directory_path(missing);
-      if (missing) {
-        throw Error({.where = "TMPDIR",
-                     .what = "does not name a folder",
-                     .expected = "a folder for the new run",
-                     .advice = "unset the variable, or name a folder with --out"});
-      }
-      std::string pattern = (folder / "lra-reproduce-XXXXXX").string();
+      std::string pattern =
+          (std::filesystem::temp_directory_path() / "lra-reproduce-XXXXXX").string();
       if (::mkdtemp(pattern.data()) == nullptr) throw io_error(pattern, "cannot be made", errno);
       folder_.path = pattern;
     } else {
@@ -67,24 +60,17 @@ class Place {
 
 std::string record_file(const std::string& path) {
   if (path.ends_with(".toml")) {
-    throw Error({.where = path,
-                 .what = "has settings, not the record of a run",
-                 .expected = "a run folder, or its record.json",
-                 .advice = "name the folder that holds it"});
+    refuse(path, "has settings, not the record of a run", "a run folder, or its record.json",
+           "name the folder that holds it");
   }
   return std::filesystem::is_directory(path) ? training::RunFolder{path}.record() : path;
-}
-
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& expected, const std::string& advice) {
-  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
 }
 
 // The run that the record describes, as far as this program can reproduce it.
 training::RunConfig config_of(const RunRecord& record, const std::string& file) {
   if (record.kind != "train") {
     refuse(file, "is the record of a measurement (kind '" + record.kind + "')",
-           "a record of lra train", "");
+           "a record of lra train");
   }
   if (record.status != RunStatus::kDone) {
     refuse(file, "the run is " + to_string(record.status) + ", not done", "a finished run",
@@ -95,7 +81,7 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   if (record.earlier_parts) {
     refuse(file,
            "was trained further with other settings (" + record.earlier_parts->back().change + ")",
-           "a run with one set of settings", "");
+           "a run with one set of settings");
   }
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
@@ -105,7 +91,7 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   if (record.checkpoint == "best readable") {
     refuse(file,
            "its test used the " + record.checkpoint + " weights, because of a damaged checkpoint",
-           "the " + config.train.test_checkpoint + " weights", "");
+           "the " + config.train.test_checkpoint + " weights");
   }
   if (config.task_spec().version != record.task_version) {
     refuse(file,

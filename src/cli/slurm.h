@@ -43,8 +43,9 @@ std::string next_round_script(const SlurmJob& job, const std::vector<std::string
 std::optional<int64_t> slurm_seconds(const std::string& limit);
 
 struct SlurmArray {
-  std::string id;                 // of the job
-  std::vector<std::string> runs;  // Cell::run_name() of each task
+  std::string id = {};                 // of the job; empty: not submitted
+  std::vector<std::string> runs = {};  // Cell::run_name() of each task
+  std::string script = {};             // where it was just written
 };
 
 // The suite's folder is `out`, and its slurm folder must exist. Throws lra::Error with exit

@@ -70,13 +70,6 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
   });
 }
 
-template <typename Items, typename Text>
-std::string joined(const Items& items, const Text& text) {
-  std::string all;
-  for (const auto& item : items) all += (all.empty() ? "" : ",") + text(item);
-  return all;
-}
-
 // Measures the models that have no complete measurement. Returns the code to end with.
 ExitCode run_bench(const Suite& suite, const std::string& out, const Program& program) {
   const SuiteBench& bench = *suite.bench;
@@ -90,13 +83,13 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
     words.insert(words.end(), {flag, value});
   };
   add("--preset", bench.preset);
-  add("--models", joined(models, [](const std::string& name) { return name; }));
-  add("--lengths", joined(suite.bench_lengths, [](int64_t n) { return std::to_string(n); }));
+  for (const std::string& model : models) add("--models", model);
+  for (const int64_t length : suite.bench_lengths) add("--lengths", std::to_string(length));
   add("--batch", std::to_string(bench.batch));
   add("--windows", std::to_string(bench.windows));
   add("--window-seconds", std::to_string(bench.window_seconds));
   add("--out", bench_folder(out));
-  words.push_back("--replace");  // lengths that the suite no longer names
+  words.push_back("--replace");
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
   add("--device", program.common.device);
@@ -173,7 +166,7 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
   need_tensors();
   make_folder(out);
   prepare_tasks(cells, data, program);
-  run_cells(cells, data, Places({program.common.device}, 1), program);
+  run_cells(cells, data, {program.common.device}, program);
   Cell& cell = cells.front();
   if (has_reached_goal(cell)) cell.state = CellState::kTried;
   if (program.common.json) {
@@ -209,7 +202,7 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   std::vector<std::string> devices = a.devices;
   if (devices.empty()) devices = {program.common.device};
   for (std::string& device : devices) device = find_device(device);
-  const Places places(devices, a.jobs);
+  const std::vector<std::string> places = places_of(devices, a.jobs);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out, data);
   if (suite.sweep) plan_sweep(suite, cells);  // refuses before anything is written

@@ -23,24 +23,16 @@ namespace fs = std::filesystem;
 // A run that is at work writes lines and checkpoints more often.
 constexpr auto kSilence = std::chrono::minutes(10);
 
-constexpr std::array kStateNames = {"waiting", "no data",     "left out", "tried",    "in use",
-                                    "damaged", "running",     "done",     "stopped",  "diverged",
-                                    "failed",  "interrupted", "queued",   "to submit"};
+constexpr std::array kStateNames = {"running",     "in use", "damaged",   "diverged", "failed",
+                                    "interrupted", "queued", "to submit", "stopped",  "waiting",
+                                    "done",        "tried",  "no data",   "left out"};
 
 CellState state_of(RunStatus status) {
-  switch (status) {
-    case RunStatus::kRunning:
-      return CellState::kRunning;
-    case RunStatus::kDone:
-      return CellState::kDone;
-    case RunStatus::kStopped:
-      return CellState::kStopped;
-    case RunStatus::kDiverged:
-      return CellState::kDiverged;
-    case RunStatus::kFailed:
-      break;
-  }
-  return CellState::kFailed;
+  return status == RunStatus::kRunning    ? CellState::kRunning
+         : status == RunStatus::kDone     ? CellState::kDone
+         : status == RunStatus::kStopped  ? CellState::kStopped
+         : status == RunStatus::kDiverged ? CellState::kDiverged
+                                          : CellState::kFailed;
 }
 
 std::string version_of_data(const std::string& hash, int64_t task_version) {
@@ -79,16 +71,6 @@ bool was_chosen(const Cell& cell) {
 }  // namespace
 
 std::string to_string(CellState state) { return kStateNames.at(static_cast<size_t>(state)); }
-
-std::string counts_text(const std::vector<CellState>& states) {
-  std::map<std::string, int> counts;
-  for (const CellState state : states) ++counts[to_string(state)];
-  std::string text;
-  for (const auto& [state, count] : counts) {
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
-  }
-  return text;
-}
 
 void look_at_record(Cell& cell) {
   const training::RunFolder folder{cell.folder};
@@ -141,25 +123,8 @@ bool has_saved(const Cell& cell) {
 }
 
 bool is_due(const Cell& cell) {
-  switch (cell.state) {
-    case CellState::kWaiting:
-    case CellState::kRunning:
-    case CellState::kStopped:
-    case CellState::kFailed:
-      return true;
-    case CellState::kNoData:
-    case CellState::kLeftOut:
-    case CellState::kTried:
-    case CellState::kInUse:
-    case CellState::kDamaged:
-    case CellState::kDone:
-    case CellState::kDiverged:
-    case CellState::kInterrupted:
-    case CellState::kQueued:
-    case CellState::kToSubmit:
-      break;
-  }
-  return false;
+  return cell.state == CellState::kWaiting || cell.state == CellState::kRunning ||
+         cell.state == CellState::kStopped || cell.state == CellState::kFailed;
 }
 
 bool is_skipped(const Cell& cell) {

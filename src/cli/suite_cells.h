@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,25 +14,24 @@
 
 namespace lra::cli {
 
+// In the order of a dashboard: what runs, what went wrong, what is next, what is over.
 enum class CellState {
-  kWaiting,  // there is no record
-  kNoData,
-  kLeftOut,  // not trained to its end, and not to be: the suite's file says so
-  kTried,    // of a sweep: compared, and neither chosen nor to be trained further
+  kRunning,  // the status of its record, whose writer may be gone
   kInUse,    // another process works in its folder
   kDamaged,  // its record cannot be read or believed
-  // The status of its record; who wrote "running" may be gone.
-  kRunning,
-  kDone,
-  kStopped,
   kDiverged,
   kFailed,
-  // Printed only by `lra suite status` and `lra suite submit`.
-  kInterrupted,  // nobody works on a running one
-  kQueued,       // given to SLURM, which has not begun it
-  kToSubmit
+  kInterrupted,  // nobody works on a running one; printed by `lra suite status` alone
+  kQueued,       // given to SLURM, which has not begun it; printed by `status` and `submit`
+  kToSubmit,     // printed by `lra suite submit` alone
+  kStopped,
+  kWaiting,  // there is no record
+  kDone,
+  kTried,  // of a sweep: compared, and neither chosen nor to be trained further
+  kNoData,
+  kLeftOut  // not trained to its end, and not to be: the suite's file says so
 };
-// "waiting", "no data", "left out", ...
+// "running", "in use", "damaged", ...
 std::string to_string(CellState state);
 
 inline constexpr int64_t kWholeTraining = INT64_MAX;
@@ -91,8 +91,15 @@ bool is_skipped(const Cell& cell);
 // minutes old.
 bool is_at_work(const Cell& cell);
 
-// "12 done, 1 running"
-std::string counts_text(const std::vector<CellState>& states);
+// "12 done, 1 running", of what has a `state`.
+std::string counts_text(const auto& cells) {
+  std::map<std::string, int> counts;
+  for (const auto& cell : cells) ++counts[to_string(cell.state)];
+  std::string text;
+  for (const auto& [state, count] : counts)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+  return text;
+}
 
 // Sets the state of every cell whose task has no data and cannot generate it to "no data", and
 // reports it.

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
@@ -38,16 +38,15 @@ void prepare_folder(Cell& cell) {
 
 // Resources of each of the runs that run at the same time.
 struct Share {
-  bool is_whole = true, is_quiet = false;
-  int threads = 0;  // 0: as many as there are
-  int64_t memory_bytes = 0;
+  bool is_quiet = false;
+  int threads = 0;           // 0: as many as there are
+  int64_t memory_bytes = 0;  // 0: as many as are free
 };
 
 Share share_of(size_t places, const CommonOptions& common) {
   const auto jobs = static_cast<int>(places);
   if (jobs == 1) return {.threads = common.threads};
-  return {.is_whole = false,
-          .threads = common.threads > 0 ? common.threads : std::max(1, num_threads() / jobs),
+  return {.threads = common.threads > 0 ? common.threads : std::max(1, num_threads() / jobs),
           .memory_bytes = std::max<int64_t>(1, available_memory_bytes() / jobs)};
 }
 
@@ -73,7 +72,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   if (share.is_quiet) words.push_back("--quiet");
   if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
   words.insert(words.end(), {"--device", device});
-  if (!share.is_whole)
+  if (share.memory_bytes > 0)
     words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;
 }
@@ -148,13 +147,15 @@ void tell_warnings(const Cell& cell, const std::string& name, std::set<std::stri
 
 }  // namespace
 
-Places::Places(const std::vector<std::string>& devices, int jobs) {
+std::vector<std::string> places_of(const std::vector<std::string>& devices, int jobs) {
   const size_t count = jobs > 0 ? static_cast<size_t>(jobs) : devices.size();
-  for (size_t n = 0; n < count; ++n) devices_.push_back(devices[n % devices.size()]);
+  std::vector<std::string> places;
+  for (size_t n = 0; n < count; ++n) places.push_back(devices[n % devices.size()]);
+  return places;
 }
 
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Places& places,
-               const Program& program) {
+void run_cells(std::vector<Cell>& cells, const std::string& data_root,
+               const std::vector<std::string>& places, const Program& program) {
   LiveLines lines(ProgressTarget::standard_error());
   Share share = share_of(places.size(), program.common);
   share.is_quiet = program.common.quiet || places.size() > 1 || lines.is_on();
@@ -189,7 +190,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Pla
       const auto place = std::ranges::find(taken, nobody);
       *place = i;
       children.start(i, train_arguments(cell, data_root, share,
-                                        places.device(static_cast<size_t>(place - taken.begin()))));
+                                        places[static_cast<size_t>(place - taken.begin())]));
     }
     if (children.size() == 0) return;
     const Children::Ended ended = children.wait_for_one([&] { lines.update(); });

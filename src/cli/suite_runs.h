@@ -8,18 +8,9 @@
 
 namespace lra::cli {
 
-// Where runs train at the same time: `jobs` of them, or one for each device.
-class Places {
- public:
-  explicit Places(const std::vector<std::string>& devices, int jobs = 0);
-
-  size_t size() const { return devices_.size(); }
-  // The device of place n; neighbors are on different devices.
-  const std::string& device(size_t n) const { return devices_.at(n); }
-
- private:
-  std::vector<std::string> devices_;
-};
+// The devices of the places where runs train at the same time: `jobs` of them, or one for each
+// device; neighbors are on different devices.
+std::vector<std::string> places_of(const std::vector<std::string>& devices, int jobs = 0);
 
 // Trains the unfinished cells, each in a separate process, one in each place at a time, until a
 // stop is requested. With several, each gets its share of the processor's cores (unless --threads
@@ -29,8 +20,8 @@ class Places {
 // - A diverged cell stays as recorded, because the same seed would diverge again, bit for bit. It
 //   runs again if its folder was removed.
 // - A folder that another process has locked is not touched, whatever its record says.
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Places& places,
-               const Program& program);
+void run_cells(std::vector<Cell>& cells, const std::string& data_root,
+               const std::vector<std::string>& places, const Program& program);
 
 // The suite's exit code: the first failed cell's code (2 for one in use or damaged), else 3 when
 // one is not trained to its end, else 4 when one diverged, else 0. All these cells are named on

@@ -1,5 +1,4 @@
 // lra suite status.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,12 +10,12 @@
 
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/run_pace.h"
+#include "cli/live_lines.h"
 #include "cli/slurm.h"
 #include "cli/suite_cells.h"
 #include "cli/sweep_cells.h"
+#include "cli/terminal.h"
 #include "io/lock_file.h"
-#include "io/progress.h"
 #include "training/settings/data_root.h"
 #include "training/settings/run_folder.h"
 
@@ -176,61 +175,18 @@ std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
   return all;
 }
 
-// Steps of all runs together as a bar, with the time that is left at the present speed.
-std::string bar_of(const Suite& suite, const std::vector<CellStatus>& all, int columns) {
-  ProgressState state{.description = suite.settings.name, .unit = "step", .postfix = ""};
-  for (const CellStatus& s : all) {
-    const bool is_skipped = s.state == CellState::kLeftOut || s.state == CellState::kNoData;
-    if (is_skipped || !s.planned_steps) continue;
-    state.count += std::min(s.steps, *s.planned_steps);
-    state.total += *s.planned_steps;
-    state.rate += speed_of(s);
-    state.elapsed_s += s.cell->record.total_seconds;
-  }
-  return progress_line(state, columns, ProgressTarget::standard_error().fill);
-}
-
-// Rows that somebody watches come first: what runs, what went wrong, what is next, what is over.
-int urgency(CellState state) {
-  switch (state) {
-    case CellState::kRunning:
-      return 0;
-    case CellState::kInUse:
-    case CellState::kDamaged:
-    case CellState::kDiverged:
-    case CellState::kFailed:
-    case CellState::kInterrupted:
-      return 1;
-    case CellState::kQueued:
-    case CellState::kToSubmit:
-    case CellState::kStopped:
-    case CellState::kWaiting:
-      return 2;
-    case CellState::kDone:
-      return 3;
-    case CellState::kTried:
-    case CellState::kNoData:
-    case CellState::kLeftOut:
-      break;
-  }
-  return 4;
-}
-
 // As many rows as the terminal has room for.
-void draw_dashboard(const Suite& suite, std::vector<CellStatus> all, const std::string& counts) {
-  winsize size{};
-  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
-  const size_t room = is_known ? std::max(8, size.ws_row - 1) : 24;
-  const int columns = is_known ? size.ws_col - 1 : 79;
-  std::string text = bar_of(suite, all, columns) + "\n" + counts + "\n\n";
-  std::ranges::stable_sort(all, {}, [](const CellStatus& s) { return urgency(s.state); });
+void draw_dashboard(std::vector<CellStatus> all) {
+  const std::string counts = counts_text(all);
   const std::string problems = problems_of(all);
-  const auto num_problems = static_cast<size_t>(std::ranges::count(problems, '\n'));
-  const size_t rows = std::max<size_t>(1, room - std::min(room, 6 + num_problems));
-  const size_t hidden = all.size() - std::min(rows, all.size());
+  const size_t others = 6 + static_cast<size_t>(std::ranges::count(problems, '\n'));
+  const size_t room = std::max<size_t>(window_size(STDOUT_FILENO).ws_row, others + 1) - others;
+  std::ranges::stable_sort(all, {}, &CellStatus::state);
+  const size_t hidden = all.size() - std::min(room, all.size());
   all.resize(all.size() - hidden);
-  text += table_of(all).text() + (hidden > 0 ? "and " + std::to_string(hidden) + " more\n" : "") +
-          problems;
+  const std::string text = counts + "\n\n" + table_of(all).text() +
+                           (hidden > 0 ? "and " + std::to_string(hidden) + " more\n" : "") +
+                           problems;
   // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
   std::string lines = "\x1b[H";
   for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
@@ -255,13 +211,11 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
     std::vector<Cell> cells;
     const bool suite_is_at_work = is_locked(suite_lock(out));
     const std::vector<CellStatus> all = statuses(suite, out, cells);
-    std::vector<CellState> states;
-    for (const CellStatus& s : all) states.push_back(s.state);
     if (terminal) {
-      draw_dashboard(suite, all, counts_text(states));
+      draw_dashboard(all);
     } else {
       std::printf("%s%s\n%s\n", table_of(all).text().c_str(), problems_of(all).c_str(),
-                  counts_text(states).c_str());
+                  counts_text(all).c_str());
     }
     std::fflush(stdout);
     const bool is_over = std::none_of(

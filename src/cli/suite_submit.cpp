@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/command_text.h"
 #include "cli/child_process.h"
@@ -78,48 +79,41 @@ std::vector<std::string> missing_runs(std::vector<Cell>& cells,
   return runs;
 }
 
-struct Submission {
-  std::string script, id;  // no id: not submitted
-  std::vector<std::string> runs;
-};
-
-std::vector<Submission> submit_runs(const std::vector<std::string>& runs, const SlurmJob& job,
+std::vector<SlurmArray> submit_runs(const std::vector<std::string>& runs, const SlurmJob& job,
                                     size_t array_size, bool dry_run) {
-  std::vector<Submission> all;
+  std::vector<SlurmArray> all;
   for (size_t begin = 0; begin < runs.size(); begin += array_size) {
-    const size_t end = std::min(runs.size(), begin + array_size);
-    all.push_back(
-        {.script = slurm_folder(job.out) + "/array-" + std::to_string(all.size() + 1) + ".sbatch",
-         .id = "",
-         .runs = {runs.begin() + static_cast<std::ptrdiff_t>(begin),
-                  runs.begin() + static_cast<std::ptrdiff_t>(end)}});
-    Submission& last = all.back();
-    write_file_atomically(last.script, slurm_script(job, last.runs));
+    const std::span<const std::string> rest = std::span(runs).subspan(begin);
+    const auto some = rest.first(std::min(rest.size(), array_size));
+    SlurmArray& array = all.emplace_back();
+    array.runs = {some.begin(), some.end()};
+    array.script = slurm_folder(job.out) + "/array-" + std::to_string(all.size()) + ".sbatch";
+    write_file_atomically(array.script, slurm_script(job, array.runs));
     if (dry_run) continue;
-    last.id = submit_script(last.script);
-    write_array(job.out, {.id = last.id, .runs = last.runs});
+    array.id = submit_script(array.script);
+    write_array(job.out, array);
   }
   return all;
 }
 
 // After a run that failed or was cancelled the next round is not submitted: nothing repeats itself
 // without end.
-std::string submit_next_round(const SlurmJob& job, const std::vector<Submission>& round,
+std::string submit_next_round(const SlurmJob& job, const std::vector<SlurmArray>& round,
                               const Program& program) {
   std::vector<std::string> words = job.program;
   words.insert(words.end(), program.common.argv.begin() + 1, program.common.argv.end());
   const std::string script = slurm_folder(job.out) + "/next-round.sbatch";
   write_file_atomically(script, next_round_script(job, words));
   std::string condition = "--dependency=afterok";
-  for (const Submission& s : round) condition += ":" + s.id;
+  for (const SlurmArray& s : round) condition += ":" + s.id;
   return submit_script(script, {condition, "--kill-on-invalid-dep=yes"});
 }
 
-void print_submissions(const std::vector<Submission>& all, const std::vector<Cell>& cells,
+void print_submissions(const std::vector<SlurmArray>& all, const std::vector<Cell>& cells,
                        const SlurmJob& job, const std::string& next_round, bool json) {
   if (json) {
     Json rows = Json::array();
-    for (const Submission& s : all) {
+    for (const SlurmArray& s : all) {
       rows.push_back(
           {{"job", s.id.empty() ? Json() : Json(s.id)}, {"script", s.script}, {"runs", s.runs}});
     }
@@ -130,10 +124,8 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
     print_json(document);
     return;
   }
-  std::vector<CellState> states;
-  for (const Cell& cell : cells) states.push_back(cell.state);
-  std::printf("%zu runs: %s\n", cells.size(), counts_text(states).c_str());
-  for (const Submission& s : all) {
+  std::printf("%zu runs: %s\n", cells.size(), counts_text(cells).c_str());
+  for (const SlurmArray& s : all) {
     std::printf("%s: %zu runs, %s\n", s.id.empty() ? "not submitted" : ("job " + s.id).c_str(),
                 s.runs.size(), s.script.c_str());
   }
@@ -195,7 +187,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   if (suite.sweep && !a.dry_run) settle_choice(suite, cells);
   const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
   const std::vector<std::string> runs = missing_runs(cells, queued);
-  const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);
+  const std::vector<SlurmArray> all = submit_runs(runs, job, array_size, a.dry_run);
   const bool has_next = suite.sweep && !a.dry_run && !all.empty();
   const std::string next = has_next ? submit_next_round(job, all, program) : "";
   print_submissions(all, cells, job, next, program.common.json);

@@ -4,15 +4,17 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <set>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/quoted.h"
 #include "base/rng.h"
 #include "base/text_format.h"
+#include "cli/command.h"
 
 namespace lra::cli {
 namespace {
@@ -20,23 +22,6 @@ namespace {
 constexpr uint64_t kMaxTries = 10000;
 constexpr double kMaxWhole = 9007199254740992;  // 2^53: up to here a double holds whole numbers
 constexpr const char* kRangeExample = R"([0.001, 0.01], "1e-4:1e-2:log", "0:0.3" or "16:256")";
-
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& expected, const std::string& advice = "") {
-  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts = {""};
-  for (const char c : text) {
-    if (c == ':') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 std::optional<double> number_of(const std::string& text) {
   char* end = nullptr;
@@ -47,21 +32,17 @@ std::optional<double> number_of(const std::string& text) {
 
 // The bounds of "LOW:HIGH" or "LOW:HIGH:log"; nothing for other text.
 std::optional<Varied> range_of(const std::string& text) {
-  const std::vector<std::string> parts = split(text);
-  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
-  const auto low = number_of(parts[0]), high = number_of(parts[1]);
-  if (!low || !high || (parts.size() == 3 && parts[2] != "log")) return std::nullopt;
-  const auto is_whole = [](const std::string& word) {
-    return word.find_first_not_of("0123456789-") == std::string::npos;
-  };
-  return Varied{.name = "",
-                .where = "",
-                .values = {},
-                .low = *low,
+  static const std::regex form("([^:]+):([^:]+)(:log)?"), whole("-?[0-9]+:-?[0-9]+(:log)?");
+  std::smatch parts;
+  constexpr size_t kMaxBytes = 100;  // std::regex recurses for each byte
+  if (text.size() > kMaxBytes || !std::regex_match(text, parts, form)) return std::nullopt;
+  const auto low = number_of(parts[1]), high = number_of(parts[2]);
+  if (!low || !high) return std::nullopt;
+  return Varied{.low = *low,
                 .high = *high,
                 .is_range = true,
-                .is_log = parts.size() == 3,
-                .is_whole = is_whole(parts[0]) && is_whole(parts[1])};
+                .is_log = parts[3].matched,
+                .is_whole = std::regex_match(text, whole)};
 }
 
 // Without the quotes of a string.
@@ -93,11 +74,12 @@ uint64_t num_combinations(const Sweep& sweep) {
   return count;
 }
 
-// Settings of train that change what the validation accuracy is measured on, or of what.
+// Settings that change what the validation accuracy is measured on, or of what.
 bool changes_score(const std::string& name) {
-  static const std::set<std::string> names = {"objective",     "mask_fraction", "masked_loss",
-                                              "eval_examples", "test_examples", "token_order"};
-  return name.starts_with("train.") && names.contains(name.substr(6));
+  static const std::set<std::string> names = {"train.objective",     "train.mask_fraction",
+                                              "train.masked_loss",   "train.eval_examples",
+                                              "train.test_examples", "train.token_order"};
+  return names.contains(name);
 }
 
 bool has_range(const Sweep& sweep) { return std::ranges::any_of(sweep.varied, &Varied::is_range); }

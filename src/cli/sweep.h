@@ -27,9 +27,9 @@ struct SweepSettings {
 
 // One setting that a sweep varies: a list, or a range that is drawn from.
 struct Varied {
-  std::string name;   // "train.learning_rate"
-  std::string where;  // file and line, or the option
-  ConfigList values;
+  std::string name = {};   // "train.learning_rate"
+  std::string where = {};  // file and line, or the option
+  ConfigList values = {};
   double low = 0, high = 0;  // of a range
   bool is_range = false, is_log = false, is_whole = false;
 };

@@ -43,25 +43,12 @@ std::vector<Group> groups_of(const Suite& suite, std::vector<Cell>& cells) {
   return groups;
 }
 
-bool has_ended(const Cell& cell) {
-  switch (cell.record.status) {
-    case RunStatus::kDone:
-    case RunStatus::kStopped:
-    case RunStatus::kDiverged:
-      return true;
-    case RunStatus::kRunning:
-    case RunStatus::kFailed:
-      break;
-  }
-  return false;
-}
-
 // True if the cell was validated at step `goal`, or ended before it for good.
 bool has_reached(const Cell& cell, int64_t goal) {
   const RunRecord& record = cell.record;
-  if (!has_ended(cell)) return false;
   if (record.status == RunStatus::kDiverged) return true;
-  if (record.val_curve.empty()) return false;
+  const bool has_ended = record.status == RunStatus::kDone || record.status == RunStatus::kStopped;
+  if (!has_ended || record.val_curve.empty()) return false;
   const int64_t validated = record.val_curve.back().step;
   const bool is_over = record.ended_by || record.steps >= record.planned_steps;
   return validated >= goal || (is_over && validated == record.steps);
@@ -138,11 +125,6 @@ std::vector<int64_t> goals_of(const Suite& suite, const Group& group) {
   return goals;
 }
 
-// The state of a cell that trains, or is tested, is that of its record.
-void take_up(Cell& cell) {
-  if (cell.state == CellState::kTried) look_at_record(cell);
-}
-
 void plan_group(const Suite& suite, const Group& group) {
   for (Cell& cell : group.cells) {
     cell.goal = 0;
@@ -152,7 +134,7 @@ void plan_group(const Suite& suite, const Group& group) {
   std::vector<size_t> entrants(group.tries());
   std::iota(entrants.begin(), entrants.end(), 0);
   bool is_waiting = false;
-  for (size_t m = 0; m < goals.size() && !is_waiting; ++m) {
+  for (size_t m = 0; m < goals.size(); ++m) {
     for (const size_t entrant : entrants) {
       for (Cell& cell : group.of_try(entrant)) {
         if (has_reached(cell, goals[m])) continue;
@@ -170,7 +152,8 @@ void plan_group(const Suite& suite, const Group& group) {
   }
   for (Cell& cell : group.cells) {
     if (cell.goal > 0 || cell.is_chosen) {
-      take_up(cell);
+      // The state of a cell that trains, or is tested, is that of its record.
+      if (cell.state == CellState::kTried) look_at_record(cell);
     } else {
       cell.state = CellState::kTried;
       cell.problem.clear();
@@ -195,12 +178,6 @@ Tuning tuning_of(const Suite& suite, const Group& group) {
   return tuning;
 }
 
-bool has_tuning(const Cell& cell, const Tuning& tuning) {
-  const auto& known = cell.record.tuning;
-  return known && known->tried == tuning.tried && known->steps == tuning.steps &&
-         known->chosen_by == tuning.chosen_by && known->varied == tuning.varied;
-}
-
 void move_run(Cell& cell, const std::string& to) {
   if (cell.folder == to) return;
   if (fs::exists(to)) {
@@ -214,25 +191,24 @@ void move_run(Cell& cell, const std::string& to) {
   cell.folder = to;
 }
 
-// `tuning` of a run that is chosen, else null. Locked until it has moved: nobody works in it. Where
-// somebody does, the cell is "in use".
-void settle(Cell& cell, const Tuning* tuning) {
+// `tuning` of a run that is chosen, else nothing. Locked until it has moved: nobody works in it.
+// Where somebody does, the cell is "in use".
+void settle(Cell& cell, const std::optional<Tuning>& tuning) {
   const std::string place = tuning ? chosen_folder(cell) : try_folder(cell);
-  const auto has_record = [&] { return tuning ? has_tuning(cell, *tuning) : !cell.record.tuning; };
-  if (has_record() && cell.folder == place) return;
+  if (cell.record.tuning == tuning && cell.folder == place) return;
   with_lock(cell, [&] {
     const std::string path = training::RunFolder{cell.folder}.record();
     cell.record = read_record(path);  // it may have been tested since
-    if (!has_record()) {
-      cell.record.tuning = tuning ? std::optional(*tuning) : std::nullopt;
+    if (cell.record.tuning != tuning) {
+      cell.record.tuning = tuning;
       write_record(cell.record, path);
     }
     move_run(cell, place);
   });
 }
 
-std::string fate_of(const Cell& cell, bool is_chosen) {
-  if (is_chosen) return "chosen";
+std::string fate_of(const Cell& cell) {
+  if (cell.is_chosen) return "chosen";
   if (cell.goal > 0) return to_string(cell.state);
   if (cell.record.status == RunStatus::kDiverged) return "diverged";
   return has_reached(cell, kWholeTraining) ? "tried" : "stopped early";
@@ -250,8 +226,7 @@ void add_rows(const Group& group, TextTable& table) {
   for (const size_t i : order) {
     const Cell& cell = group.of_try(i)[0];
     table.add_row({cell.task, cell.model, cell.attempt.text,
-                   scores[i] < 0 ? "-" : percent(scores[i]), thousands(steps(i)),
-                   fate_of(cell, cell.is_chosen)});
+                   scores[i] < 0 ? "-" : percent(scores[i]), thousands(steps(i)), fate_of(cell)});
   }
 }
 
@@ -270,11 +245,11 @@ void settle_choice(const Suite& suite, std::vector<Cell>& cells) {
   for (const Group& group : groups_of(suite, cells)) {
     const Tuning tuning = tuning_of(suite, group);
     for (Cell& cell : group.cells) {
-      if (!cell.is_chosen) settle(cell, nullptr);
+      if (!cell.is_chosen) settle(cell, std::nullopt);
     }
     if (std::ranges::count(group.cells, CellState::kInUse, &Cell::state) > 0) continue;
     for (Cell& cell : group.cells) {
-      if (cell.is_chosen) settle(cell, &tuning);
+      if (cell.is_chosen) settle(cell, tuning);
     }
   }
 }
@@ -298,13 +273,13 @@ void run_sweep(const Suite& suite, std::vector<Cell>& cells,
       Cell& cell = cells[due[i]];
       cell = std::move(round[i]);
       const bool is_readable = cell.state != CellState::kDamaged && cell.state != CellState::kInUse;
-      const CellState state = cell.state;
-      const std::string problem = cell.problem;
-      if (is_readable) look_at_record(cell);
-      if (has_reached_goal(cell)) continue;
-      cell.state = state;
-      cell.problem = problem;
-      given_up.insert(due[i]);
+      Cell now = cell;
+      if (is_readable) look_at_record(now);
+      if (has_reached_goal(now)) {
+        cell = std::move(now);
+      } else {
+        given_up.insert(due[i]);
+      }
     }
     if (stop_requested()) return plan_sweep(suite, cells);
   }

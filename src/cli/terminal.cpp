@@ -1,6 +1,5 @@
 #include "cli/terminal.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -68,12 +67,14 @@ class FittedHelp : public CLI::Formatter {
 
 }  // namespace
 
-int terminal_width() {
+winsize window_size(int fd) {
   winsize size{};
-  if (::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0) {
-    return size.ws_col;
-  }
+  const bool is_known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 2 && size.ws_row > 2;
+  return is_known ? size : winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+}
+
+int terminal_width() {
+  if (::isatty(STDOUT_FILENO)) return window_size(STDOUT_FILENO).ws_col;
   const char* columns = std::getenv("COLUMNS");
   return columns ? std::clamp(std::atoi(columns), 0, 10000) : 0;
 }

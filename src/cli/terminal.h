@@ -1,6 +1,8 @@
 // Text that fits the terminal.
 #pragma once
 
+#include <sys/ioctl.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +12,9 @@ class FormatterBase;
 }
 
 namespace lra::cli {
+
+// Columns and rows of a terminal, at least 3 each; 80 and 24 if it does not tell.
+winsize window_size(int fd);
 
 // Columns of the terminal that standard output is, else those of the variable COLUMNS, else 0.
 int terminal_width();

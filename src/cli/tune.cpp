@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/command_text.h"
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "cli/compute.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"

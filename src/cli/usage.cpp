@@ -1,7 +1,6 @@
 #include "cli/usage.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/command_text.h"
 #include "base/config.h"
@@ -11,27 +10,6 @@
 
 namespace lra::cli {
 namespace {
-
-// Words of other programs, and this program's.
-constexpr std::pair<const char*, const char*> kOtherWords[] = {{"test", "eval"},
-                                                               {"evaluate", "eval"},
-                                                               {"predict", "eval"},
-                                                               {"run", "train"},
-                                                               {"fit", "train"},
-                                                               {"resume", "train --resume"},
-                                                               {"sweep", "tune"},
-                                                               {"search", "tune"},
-                                                               {"leaderboard", "report"},
-                                                               {"compare", "report"},
-                                                               {"ls", "list"},
-                                                               {"benchmark", "bench"},
-                                                               {"doctor", "info"},
-                                                               {"--fmt", "--format"},
-                                                               {"--fmt", "--json"},
-                                                               {"--output", "--out"},
-                                                               {"--output-dir", "--out"},
-                                                               {"--gpu", "--device cuda"},
-                                                               {"--cuda", "--device cuda"}};
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
@@ -59,21 +37,6 @@ std::string retyped(std::vector<std::string> argv, size_t place, size_t count,
   argv.insert(after, words.begin(), words.end());
   argv.erase(argv.begin());  // the program
   return command_text(argv);
-}
-
-// The line with the known words that another program's word stands for; empty if there are none.
-std::string translated(const std::string& word, const std::vector<std::string>& known,
-                       const std::vector<std::string>& argv) {
-  const auto place = std::ranges::find(argv, word);
-  for (const std::pair<std::string, std::string> entry : kOtherWords) {
-    const auto& [other, ours] = entry;
-    const size_t space = std::min(ours.find(' '), ours.size());
-    if (word != other || place == argv.end() || !has(known, ours.substr(0, space))) continue;
-    std::vector<std::string> words = {ours.substr(0, space)};
-    if (space < ours.size()) words.push_back(ours.substr(space + 1));
-    return retyped(argv, static_cast<size_t>(place - argv.begin()), 1, words);
-  }
-  return "";
 }
 
 // The settings that "--batch-size" may mean, those of the task and model on the line first.
@@ -114,22 +77,6 @@ bool is_task(const std::string& name) {
                              [&](const auto* spec) { return spec->name == name; });
 }
 
-// Advice for a task or a model that stands where the command takes none; empty for another word.
-std::string name_out_of_place(const CLI::App& command, const std::string& word,
-                              const std::vector<std::string>& argv) {
-  const bool is_model = has(mixers::mixer_names(), word);
-  if (!is_model && !is_task(word)) return "";
-  const char* option = is_model ? "--models" : "--task";
-  const auto place = std::ranges::find(argv, word);
-  if (command.get_option_no_throw(option) && place != argv.end()) {
-    return "unexpected '" + word + "'; did you mean: " +
-           retyped(argv, static_cast<size_t>(place - argv.begin()), 1, {option, word});
-  }
-  if (command.get_name() != "train") return "";
-  return "unexpected '" + word + "'; a run has one task and one model; several runs are a suite (" +
-         command_text({"help", "suite"}) + ")";
-}
-
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word,
                        const std::vector<std::string>& argv) {
@@ -137,19 +84,19 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   const bool has_settings = command->get_option_no_throw("--set") != nullptr;
   if (has_settings && word.find('=') != std::string::npos && !word.starts_with('-'))
     return "unexpected '" + word + "'; every setting needs its own --set";
-  if (const std::string advice = name_out_of_place(*command, word, argv); !advice.empty())
-    return advice;
+  if (command->get_name() == "train" && (is_task(word) || has(mixers::mixer_names(), word))) {
+    return "unexpected '" + word +
+           "'; a run has one task and one model; several runs are a suite (" +
+           command_text({"help", "suite"}) + ")";
+  }
   std::vector<std::string> known;
-  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(below->get_name());
+  for (const CLI::App* below : command->get_subcommands({})) known.push_back(below->get_name());
   const bool is_flag = word.starts_with('-') || known.empty();
   if (is_flag) known.clear();
   for (const CLI::Option* option : command->get_options()) {
     if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
   }
   if (has(known, word)) return "unexpected '" + word + "' here; flags go after their command";
-  if (const std::string line = translated(word, known, argv); !line.empty())
-    return "unexpected '" + word + "'; did you mean: " + line;
   if (has_settings && nearest_name(word, known).empty()) {
     if (const std::string line = with_set(word, argv); !line.empty()) return line;
   }

@@ -1,7 +1,7 @@
 // lra export: the weights of a run with all that is needed to use them elsewhere.
-#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "base/text_format.h"
 #include "cli/compute.h"
@@ -15,7 +15,6 @@ namespace lra::cli {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
-constexpr std::array kExported = {"model.safetensors", "config.toml", "record.json", "README.md"};
 
 // The card of other weights than those that the run tested has no accuracy, which a reader would
 // take for theirs.
@@ -40,13 +39,13 @@ std::string card_of(const RunRecord& record, int64_t step) {
 void write_files(const training::LoadedRun& run, const std::string& weights,
                  const std::string& folder) {
   const training::RunFolder from{run.folder};
-  write_file_atomically(folder + "/" + kExported[0], read_file(weights, kMaxFileBytes));
-  write_file_atomically(folder + "/" + kExported[1], read_file(from.config(), kMaxFileBytes));
-  write_file_atomically(folder + "/" + kExported[2], read_file(from.record(), kMaxFileBytes));
-  write_file_atomically(folder + "/" + kExported[3],
-                        card_of(run.stored.record, run.weights.progress.step));
   std::string sums;
-  for (const char* name : kExported) {
+  for (const auto& [name, text] :
+       {std::pair("model.safetensors", read_file(weights, kMaxFileBytes)),
+        std::pair("config.toml", read_file(from.config(), kMaxFileBytes)),
+        std::pair("record.json", read_file(from.record(), kMaxFileBytes)),
+        std::pair("README.md", card_of(run.stored.record, run.weights.progress.step))}) {
+    write_file_atomically(folder + "/" + name, text);
     sums += digest_file(DigestKind::kSha256, folder + "/" + name) + "  " + name + "\n";
   }
   write_file_atomically(folder + "/SHA256SUMS", sums);

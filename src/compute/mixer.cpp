@@ -30,11 +30,6 @@ std::string shape_text(at::IntArrayRef shape) {
   return text + "]";
 }
 
-[[noreturn]] void refuse_call(const std::string& where, const std::string& what,
-                              const std::string& expected = "", const std::string& advice = "") {
-  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
-}
-
 // A copy of a tensor of the file; `where` is "FILE: tensor 'NAME'".
 at::Tensor copied(const TensorView& view, at::ScalarType type) {
   at::Tensor t = at::empty(view.shape, type);
@@ -51,7 +46,7 @@ std::string place(const SafetensorsFile& file, const std::string& name) {
 void refuse_not_finite(const std::string& where, const at::Tensor& t,
                        const std::string& advice = "") {
   if (t.isfinite().all().item<bool>()) return;
-  refuse_call(where, "holds a number that is not finite", "", advice);
+  refuse(where, "holds a number that is not finite", "", advice);
 }
 
 constexpr std::pair<Dtype, at::ScalarType> kInputTypes[] = {
@@ -66,16 +61,15 @@ Dtype dtype_of(const at::Tensor& t) {
 
 at::Tensor read_input(const SafetensorsFile& file) {
   const TensorView* view = file.find(kInput);
-  if (!view) refuse_call(place(file, kInput), "is missing", "the input, [B, L, D]");
+  if (!view) refuse(place(file, kInput), "is missing", "the input, [B, L, D]");
   const auto* type = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
                                   [&](const auto& each) { return each.first == view->dtype; });
   if (type == std::end(kInputTypes)) {
-    refuse_call(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
+    refuse(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
   }
   const at::Tensor x = copied(*view, type->second);
   if (x.dim() != 3 || x.numel() == 0) {
-    refuse_call(place(file, kInput), "has shape " + shape_text(x.sizes()),
-                "[B, L, D], each at least 1");
+    refuse(place(file, kInput), "has shape " + shape_text(x.sizes()), "[B, L, D], each at least 1");
   }
   refuse_not_finite(place(file, kInput), x, "put 0 where there is padding");
   return x;
@@ -86,19 +80,19 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
   const TensorView* view = file.find(kMask);
   if (!view) return {};
   if (view->dtype != Dtype::kU8 && view->dtype != Dtype::kBool) {
-    refuse_call(place(file, kMask), "is " + to_string(view->dtype), "U8 or BOOL");
+    refuse(place(file, kMask), "is " + to_string(view->dtype), "U8 or BOOL");
   }
   const at::Tensor mask = copied(*view, at::kByte);
   if (mask.sizes() != x_BLD.sizes().slice(0, 2)) {
-    refuse_call(place(file, kMask), "has shape " + shape_text(mask.sizes()),
-                shape_text(x_BLD.sizes().slice(0, 2)) + " as of 'x'");
+    refuse(place(file, kMask), "has shape " + shape_text(mask.sizes()),
+           shape_text(x_BLD.sizes().slice(0, 2)) + " as of 'x'");
   }
   if (mask.gt(1).any().item<bool>()) {
-    refuse_call(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
+    refuse(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
   }
   const int64_t others = mask.size(1) - 1;
   if (mask.narrow(1, 1, others).gt(mask.narrow(1, 0, others)).any().item<bool>()) {
-    refuse_call(place(file, kMask), "has tokens after padding", "padding on the right");
+    refuse(place(file, kMask), "has tokens after padding", "padding on the right");
   }
   return mask;
 }
@@ -106,13 +100,13 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
 mixers::LayerShape shape_of(const MixerArguments& a, const at::Tensor& x_BLD) {
   const int64_t dim = x_BLD.size(2), length = x_BLD.size(1);
   if (a.head_dim == 0 && dim % a.heads != 0) {
-    refuse_call("--heads",
-                std::to_string(a.heads) + " heads do not divide the width " + std::to_string(dim),
-                "", "give --head-dim");
+    refuse("--heads",
+           std::to_string(a.heads) + " heads do not divide the width " + std::to_string(dim), "",
+           "give --head-dim");
   }
   if (a.max_length != 0 && a.max_length < length) {
-    refuse_call("--max-length", std::to_string(a.max_length) + " is below the length of 'x'",
-                "at least " + std::to_string(length));
+    refuse("--max-length", std::to_string(a.max_length) + " is below the length of 'x'",
+           "at least " + std::to_string(length));
   }
   return {.model_dim = dim,
           .attention = {.heads = a.heads, .head_dim = a.head_dim != 0 ? a.head_dim : dim / a.heads},
@@ -132,8 +126,8 @@ void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& sta
   for (const auto& [name, tensor] : state) known.push_back(name);
   for (const TensorView& view : file.tensors()) {
     if (std::find(known.begin(), known.end(), view.name) == known.end()) {
-      refuse_call(place(file, view.name), "is not a tensor of this mixer", "",
-                  suggestion(view.name, known));
+      refuse(place(file, view.name), "is not a tensor of this mixer", "",
+             suggestion(view.name, known));
     }
   }
 }
@@ -146,16 +140,16 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
   for (const auto& [name, tensor] : state) {
     const TensorView* view = file.find(name);
     if (!view) {
-      refuse_call(place(file, name), "is missing", shape_text(tensor.sizes()),
-                  "give all weights, or none for fresh ones");
+      refuse(place(file, name), "is missing", shape_text(tensor.sizes()),
+             "give all weights, or none for fresh ones");
     }
     if (const Dtype dtype = dtype_of(tensor); view->dtype != dtype) {
-      refuse_call(place(file, name), "is " + to_string(view->dtype),
-                  to_string(dtype) + ", as 'x', or F32 with BF16");
+      refuse(place(file, name), "is " + to_string(view->dtype),
+             to_string(dtype) + ", as 'x', or F32 with BF16");
     }
     if (tensor.sizes() != at::IntArrayRef(view->shape)) {
-      refuse_call(place(file, name), "has shape " + shape_text(view->shape),
-                  shape_text(tensor.sizes()), "see --heads, --head-dim, --max-length and --set");
+      refuse(place(file, name), "has shape " + shape_text(view->shape), shape_text(tensor.sizes()),
+             "see --heads, --head-dim, --max-length and --set");
     }
     const at::Tensor given = copied(*view, tensor.scalar_type());
     refuse_not_finite(place(file, name), given);
@@ -201,7 +195,7 @@ ExitCode run_mixer(const Program& program, const MixerArguments& a) {
   end_at_first_signal();
   std::error_code ignored;
   if (std::filesystem::equivalent(a.in, a.out, ignored)) {
-    refuse_call("--out", a.out + " is the input file", "another file");
+    refuse("--out", a.out + " is the input file", "another file");
   }
   refuse_to_overwrite(a.out, {.name = "a result of a mixer", .marks = {"", "\"mixer\""}}, "--out");
   const at::NoGradGuard no_grad;
@@ -216,7 +210,7 @@ ExitCode run_mixer(const Program& program, const MixerArguments& a) {
   refuse_unknown_tensors(file, tensors);
   const bool loaded = load_weights(file, tensors);
   if (loaded && a.has_seed) {
-    refuse_call("--seed", "the file has its own weights", "", "leave out --seed or the weights");
+    refuse("--seed", "the file has its own weights", "", "leave out --seed or the weights");
   }
   layers::Context context;
   if (mask_BL.defined()) context.mask_BL = mask_BL.to(device);

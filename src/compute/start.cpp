@@ -12,7 +12,7 @@
 #include "kernels/choice.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
-#include "training/run/tensor_arena.h"
+#include "training/run/tensor_memory.h"
 
 namespace lra::cli {
 namespace {
@@ -58,19 +58,18 @@ void start_tensors(const std::string& device, int threads) {
 std::string find_gpu(const std::string& text, std::optional<int> number) {
   const int count = torch::cuda::device_count();
   if (count == 0) {
-    refuse_device(text, "there is no GPU here, or LibTorch was built without CUDA",
-                  "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
-                  "leave out --device to compute on the CPU; see lra info");
+    refuse("--device " + text, "there is no GPU here, or LibTorch was built without CUDA",
+           "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
+           "leave out --device to compute on the CPU; see lra info");
   }
   if (!has_gpu_kernels()) {
-    refuse_device(text, "this program was built without GPU kernels",
-                  "a build with the CUDA compiler",
-                  "rebuild it on a machine with nvcc, or leave out --device to compute on the CPU");
+    refuse("--device " + text, "this program was built without GPU kernels",
+           "a build with the CUDA compiler",
+           "rebuild it on a machine with nvcc, or leave out --device to compute on the CPU");
   }
   if (number && *number >= std::min(count, kMostDevices)) {
-    refuse_device(text, "there is no GPU " + std::to_string(*number),
-                  count == 1 ? "cuda:0" : "cuda:0 to cuda:" + std::to_string(count - 1),
-                  "see lra info");
+    refuse("--device " + text, "there is no GPU " + std::to_string(*number),
+           count == 1 ? "cuda:0" : "cuda:0 to cuda:" + std::to_string(count - 1), "see lra info");
   }
   return "cuda:" + std::to_string(number.value_or(local_rank() % count));
 }

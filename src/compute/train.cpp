@@ -24,6 +24,7 @@
 #include "training/ranks/process_group.h"
 #include "training/settings/data_root.h"
 #include "training/settings/fairness.h"
+#include "training/settings/presets.h"
 #include "training/settings/weights_file.h"
 
 namespace lra::cli {
@@ -45,8 +46,9 @@ ExitCode exit_code(RunStatus status) {
 // Data of another size than the preset's, and whether the settings ask for it.
 std::string size_of_data(const RunRecord& r, const training::RunConfig& config) {
   if (!r.data_examples) return "";
-  const std::string size = training::size_unlike_preset(config, *r.data_examples);
-  const bool is_asked = training::size_unlike_task(config.task_settings, *r.data_examples).empty();
+  const training::RunConfig preset = training::preset_of(config);
+  const std::string size = training::size_unlike(preset.task_settings, *r.data_examples);
+  const bool is_asked = training::size_unlike(config.task_settings, *r.data_examples).empty();
   return size.empty() || !is_asked ? size : size + ", as the settings request";
 }
 

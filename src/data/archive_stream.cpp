@@ -2,87 +2,47 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <string_view>
 
 #include "base/error.h"
-#include "data/files.h"
-#include "io/atomic_file.h"
 #include "io/input_file.h"
-#include "io/packed_format.h"
 
 namespace lra {
 namespace {
 
 constexpr size_t kBlockBytes = 1 << 16;
 
-// An open file, and the way its errors are reported.
-class File {
- public:
-  File(const std::string& path, const std::string& expected) : path_(path), expected_(expected) {
-    // Looked at before it is opened: a pipe would wait.
-    if (!is_file(path)) {
-      throw Error({.where = path,
-                   .what = is_there(path) ? "is not a file" : "no such file",
-                   .expected = expected});
-    }
-    (void)InputFile(path);  // refuses a pointer of Git LFS
-    fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) throw io_error(path, "cannot be opened", errno);
-  }
-  ~File() { ::close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+}  // namespace
 
-  int descriptor() const { return fd_; }
-  // 0 at the end.
-  size_t read(std::span<char> to) const {
-    ssize_t count;
-    do count = ::read(fd_, to.data(), to.size());
-    while (count < 0 && errno == EINTR);
-    if (count < 0) throw io_error(path_, "cannot be read", errno);
-    return static_cast<size_t>(count);
-  }
+class ArchiveStream::Source {
+ public:
+  virtual ~Source() = default;
+  // Unpacked bytes; 0 of them at the end.
+  virtual size_t read(std::span<char> to) = 0;
+
+ protected:
+  Source(const std::string& path, const std::string& expected)
+      : file_(path, expected), path_(path), expected_(expected) {}
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(
         {.where = path_, .what = what, .expected = expected_, .advice = "get a complete copy"});
   }
 
- private:
-  std::string path_, expected_;
-  int fd_ = -1;
-};
-
-}  // namespace
-
-// Unpacked bytes; 0 of them at the end.
-class ArchiveStream::Source {
- public:
-  virtual ~Source() = default;
-  virtual size_t read(std::span<char> to) = 0;
+  const InputFile file_;
+  const std::string path_, expected_;
 };
 
 namespace {
 
-class Plain : public ArchiveStream::Source {
- public:
-  explicit Plain(std::unique_ptr<File> file) : file_(std::move(file)) {}
-  size_t read(std::span<char> to) override { return file_->read(to); }
-
- private:
-  std::unique_ptr<File> file_;
-};
-
 // One or more members, which only zeros may follow.
 class Gzip : public ArchiveStream::Source {
  public:
-  explicit Gzip(std::unique_ptr<File> file) : file_(std::move(file)), packed_(kBlockBytes) {
+  Gzip(const std::string& path, const std::string& expected)
+      : Source(path, expected), packed_(kBlockBytes) {
     constexpr int kGzip = 16;
     LRA_CHECK_EQ(inflateInit2(&stream_, MAX_WBITS + kGzip), Z_OK);
   }
@@ -91,7 +51,7 @@ class Gzip : public ArchiveStream::Source {
   size_t read(std::span<char> to) override {
     for (;;) {
       if (stream_.avail_in == 0 && !refill()) {
-        if (!between_members_) file_->fail("is cut off");
+        if (!between_members_) fail("is cut off");
         return 0;
       }
       if (between_members_ && !begin_member()) continue;
@@ -101,7 +61,7 @@ class Gzip : public ArchiveStream::Source {
       if (code == Z_STREAM_END) {
         between_members_ = true;
       } else if (code != Z_OK && code != Z_BUF_ERROR) {
-        file_->fail(std::string("is damaged (") + (stream_.msg ? stream_.msg : "gzip") + ")");
+        fail(std::string("is damaged (") + (stream_.msg ? stream_.msg : "gzip") + ")");
       }
       if (stream_.avail_out < to.size()) return to.size() - stream_.avail_out;
     }
@@ -110,7 +70,8 @@ class Gzip : public ArchiveStream::Source {
  private:
   bool refill() {
     stream_.next_in = reinterpret_cast<Bytef*>(packed_.data());
-    stream_.avail_in = static_cast<uInt>(file_->read(packed_));
+    stream_.avail_in = static_cast<uInt>(file_.read_at(offset_, packed_.data(), packed_.size()));
+    offset_ += stream_.avail_in;
     return stream_.avail_in > 0;
   }
   // False for a byte of padding, which is taken.
@@ -120,34 +81,38 @@ class Gzip : public ArchiveStream::Source {
       --stream_.avail_in;
       return false;
     }
-    if (*stream_.next_in != 0x1f) file_->fail("continues after its end");
+    if (*stream_.next_in != 0x1f) fail("continues after its end");
     LRA_CHECK_EQ(inflateReset(&stream_), Z_OK);
     between_members_ = false;
     return true;
   }
 
-  std::unique_ptr<File> file_;
   std::vector<char> packed_;
+  uint64_t offset_ = 0;
   z_stream stream_{};
   bool between_members_ = false;
 };
 
-// bzip2 and xz, by libarchive, which looks at their checksums.
-class Unpacked : public ArchiveStream::Source {
+// bzip2 and xz, by libarchive, which looks at their checksums, and files that are not packed.
+class Other : public ArchiveStream::Source {
  public:
-  explicit Unpacked(std::unique_ptr<File> file)
-      : file_(std::move(file)), handle_(archive_read_new(), archive_read_free) {
+  Other(const std::string& path, const std::string& expected)
+      : Source(path, expected), handle_(archive_read_new(), archive_read_free) {
     LRA_CHECK(handle_ != nullptr);
     archive_read_support_filter_bzip2(handle_.get());
     archive_read_support_filter_xz(handle_.get());
     archive_read_support_format_raw(handle_.get());
+    archive_read_support_format_empty(handle_.get());
     archive_entry* entry = nullptr;
-    if (archive_read_open_fd(handle_.get(), file_->descriptor(), kBlockBytes) != ARCHIVE_OK ||
-        archive_read_next_header(handle_.get(), &entry) < ARCHIVE_WARN) {
+    if (archive_read_open_fd(handle_.get(), file_.descriptor(), kBlockBytes) != ARCHIVE_OK) {
       fail();
     }
+    const int status = archive_read_next_header(handle_.get(), &entry);
+    is_empty_ = status == ARCHIVE_EOF;
+    if (status < ARCHIVE_WARN) fail();
   }
   size_t read(std::span<char> to) override {
+    if (is_empty_) return 0;
     const la_ssize_t count = archive_read_data(handle_.get(), to.data(), to.size());
     if (count < 0) fail();
     return static_cast<size_t>(count);
@@ -155,26 +120,22 @@ class Unpacked : public ArchiveStream::Source {
 
  private:
   [[noreturn]] void fail() const {
+    if (archive_errno(handle_.get()) == EIO) throw io_error(path_, "cannot be read", EIO);
     const char* reason = archive_error_string(handle_.get());
-    file_->fail(std::string("is damaged (") + (reason ? reason : "no reason given") + ")");
+    Source::fail(std::string("is damaged (") + (reason ? reason : "no reason given") + ")");
   }
 
-  std::unique_ptr<File> file_;
   std::unique_ptr<archive, int (*)(archive*)> handle_;
+  bool is_empty_ = false;
 };
 
 std::unique_ptr<ArchiveStream::Source> open_source(const std::string& path,
                                                    const std::string& expected) {
-  auto file = std::make_unique<File>(path, expected);
-  std::array<char, kPackedFormatBytes> first{};
-  const ssize_t count = ::pread(file->descriptor(), first.data(), first.size(), 0);
-  const PackedFormat format =
-      packed_format({first.data(), count > 0 ? static_cast<size_t>(count) : 0});
-  if (format == PackedFormat::kGzip) return std::make_unique<Gzip>(std::move(file));
-  if (format == PackedFormat::kBzip2 || format == PackedFormat::kXz) {
-    return std::make_unique<Unpacked>(std::move(file));
-  }
-  return std::make_unique<Plain>(std::move(file));
+  constexpr std::string_view kGzip = "\x1F\x8B\x08";  // deflate, the only method
+  std::string first(kGzip.size(), ' ');
+  InputFile(path, expected).read_at(0, first.data(), first.size());
+  if (first == kGzip) return std::make_unique<Gzip>(path, expected);
+  return std::make_unique<Other>(path, expected);
 }
 
 }  // namespace

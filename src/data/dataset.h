@@ -118,11 +118,9 @@ class DatasetWriter {
   // is returned by take_over(), UTF-8.
   void mark(std::string producer);
   void add_side_file(const std::string& name, std::string_view content);
-  void add_note(std::string note);
-  // Sets one of the manifest's settings that is known only after the space has been checked.
-  void set_setting(const std::string& key, std::string value);
-  // Sets the hash of the sources or of the settings if it is known only at the end.
-  void set_source_hash(std::string hash);
+  // The manifest that will be written, for notes and for what is known only at the end: settings,
+  // the hash of the sources.
+  Manifest& manifest();
   // Writes the manifest: partial_folder() is a dataset from now on. Returns the manifest as
   // written. Throws lra::Error if an import leaves a split without an example; if splits are drawn
   // ("split_seed"), only for train.

@@ -54,7 +54,7 @@ Manifest write_small(const std::string& folder) {
   const std::vector<std::span<const uint8_t>> towers{only, only};
   writer.add(1, towers);
   writer.add_side_file("names.tsv", "a\nb\n");
-  writer.add_note("a note");
+  writer.manifest().notes.push_back("a note");
   return writer.finish();
 }
 

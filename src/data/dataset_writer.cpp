@@ -223,17 +223,7 @@ void DatasetWriter::add_side_file(const std::string& name, std::string_view cont
                                        .xxh3 = to_hex(hash128(content))};
 }
 
-void DatasetWriter::add_note(std::string note) {
-  state_->manifest.notes.push_back(std::move(note));
-}
-
-void DatasetWriter::set_setting(const std::string& key, std::string value) {
-  state_->manifest.settings[key] = std::move(value);
-}
-
-void DatasetWriter::set_source_hash(std::string hash) {
-  state_->manifest.source_hash = std::move(hash);
-}
+Manifest& DatasetWriter::manifest() { return state_->manifest; }
 
 Manifest DatasetWriter::complete() {
   State& state = *state_;

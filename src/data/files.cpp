@@ -46,25 +46,19 @@ bool has_ending(const fs::path& path, std::string_view ending) {
 }
 
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set) {
-  auto found = find_file_sets(root, set);
-  return found.empty() ? std::vector<std::string>() : std::move(found.front());
-}
-
-std::vector<std::vector<std::string>> find_file_sets(const std::string& root, const FileSet& set) {
-  std::vector<std::vector<std::string>> sets;
   fs::path partly;  // the first folder that has some of them
   for (const std::string& below : set.folders) {
     const fs::path folder =
         below == "." ? fs::path(root) : (fs::path(root) / below).lexically_normal();
     const auto is_here = [&](const std::string& file) { return is_there(folder / file); };
     if (std::ranges::all_of(set.files, [&](const auto& file) { return is_file(folder / file); })) {
-      std::vector<std::string>& paths = sets.emplace_back();
+      std::vector<std::string> paths;
       for (const std::string& file : set.files) paths.push_back((folder / file).string());
-      continue;
+      return paths;
     }
     if (partly.empty() && std::ranges::any_of(set.files, is_here)) partly = folder;
   }
-  if (partly.empty() || !sets.empty()) return sets;
+  if (partly.empty()) return {};
   std::vector<std::string> found, missing;
   for (const std::string& file : set.files) {
     (is_file(partly / file) ? found : missing).push_back(file);

@@ -54,7 +54,4 @@ struct FileSet {
 // files if some exist but no folder has all.
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set);
 
-// The same for every folder that has all of the files, best first.
-std::vector<std::vector<std::string>> find_file_sets(const std::string& root, const FileSet& set);
-
 }  // namespace lra

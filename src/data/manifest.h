@@ -65,9 +65,9 @@ std::string hash_of_settings(const std::map<std::string, std::string>& settings,
 // JSON that ends with its own XXH3-128, over the text without that field.
 std::string manifest_text(const Manifest& manifest);
 
-// Strict: unknown, missing or ill-typed fields, names that are not plain file names, negative
-// counts, unknown schemas, and a text that does not match its hash, to the byte, are an lra::Error
-// that names `name`.
+// Strict: unknown, missing or ill-typed fields, names that are not plain file names, unknown
+// schemas, and a text that does not match its hash, to the byte, are an lra::Error that names
+// `name`. The counts of shards are compared with the shards themselves.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
 // A name that can be in a folder and leads nowhere else: letters, digits, '.', '_', '-', not

@@ -54,7 +54,7 @@ void write_new_folder(const std::string& name,
   const std::string folder = without_trailing_slash(name), partial = partial_of(folder);
   refuse_existing(folder);
   make_folder(folder_of(folder));
-  const WaitingLock lock(lock_of(folder), throw_if_stopped);
+  const FileLock lock(lock_of(folder), throw_if_stopped);
   refuse_existing(folder);  // another process may have written it meanwhile
   if (const int failed = remove_tree(partial)) {
     throw io_error(partial, "cannot remove what was left", failed);

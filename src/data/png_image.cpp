@@ -4,7 +4,6 @@
 
 #include <csetjmp>
 #include <cstring>
-#include <limits>
 
 #include "base/error.h"
 
@@ -18,7 +17,6 @@ constexpr size_t kMaxChunkBytes = 1 << 20;
 struct Session {
   std::span<const std::byte> input;
   size_t position = 0;
-  std::string output;
   char problem[120] = "";
   std::vector<uint8_t> rows;
   std::vector<png_bytep> row_starts;
@@ -40,13 +38,6 @@ void read_bytes(png_structp png, png_bytep out, size_t count) {
   std::memcpy(out, session.input.data() + session.position, count);
   session.position += count;
 }
-
-void write_bytes(png_structp png, png_bytep data, size_t count) {
-  static_cast<Session*>(png_get_io_ptr(png))
-      ->output.append(reinterpret_cast<const char*>(data), count);
-}
-
-void flush_nothing(png_structp) {}
 
 // Reads header and pixels as gray or RGB bytes. False when libpng or we refuse the image.
 bool read_rows(png_structp png, png_infop info, Session& session, int max_side) {
@@ -79,17 +70,6 @@ bool read_rows(png_structp png, png_infop info, Session& session, int max_side) 
   return true;
 }
 
-bool write_rows(png_structp png, png_infop info, Session& session) {
-  if (setjmp(png_jmpbuf(png))) return false;
-  png_set_write_fn(png, &session, write_bytes, flush_nothing);
-  png_set_IHDR(png, info, session.width, session.height, 8,
-               session.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-  png_set_rows(png, info, session.row_starts.data());
-  png_write_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
-  return true;
-}
-
 // Rows of gray or RGB bytes.
 Session decode(std::span<const std::byte> file, const std::string& name, int max_side) {
   Session session;
@@ -117,26 +97,21 @@ Image empty_image(const Session& session) {
           .pixels = {}};
 }
 
-std::string encode(int width, int height, int channels, const std::vector<uint8_t>& pixels) {
-  LRA_CHECK(width > 0 && height > 0);
-  const size_t row_bytes = static_cast<size_t>(width) * static_cast<size_t>(channels);
-  LRA_CHECK_EQ(pixels.size(), row_bytes * static_cast<size_t>(height));
-  Session session;
-  session.width = static_cast<png_uint_32>(width);
-  session.height = static_cast<png_uint_32>(height);
-  session.channels = channels;
-  session.rows = pixels;
-  for (size_t y = 0; y < session.height; ++y) {
-    session.row_starts.push_back(&session.rows[y * row_bytes]);
-  }
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
-  LRA_CHECK(png != nullptr);
-  png_infop info = png_create_info_struct(png);
-  LRA_CHECK(info != nullptr);
-  const bool good = write_rows(png, info, session);
-  png_destroy_write_struct(&png, &info);
-  LRA_CHECK(good);
-  return std::move(session.output);
+template <typename Image>
+std::string encode(const Image& image, png_uint_32 format) {
+  LRA_CHECK(image.width > 0 && image.height > 0);
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(image.width);
+  png.height = static_cast<png_uint_32>(image.height);
+  png.format = format;
+  LRA_CHECK_EQ(image.pixels.size(), size_t{PNG_IMAGE_SIZE(png)});
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string file(size, '\0');
+  LRA_CHECK(
+      png_image_write_to_memory(&png, file.data(), &size, 0, image.pixels.data(), 0, nullptr));
+  file.resize(size);
+  return file;
 }
 
 }  // namespace
@@ -169,12 +144,8 @@ ColourImage decode_png_colours(std::span<const std::byte> file, const std::strin
   return image;
 }
 
-std::string encode_png(const GrayImage& image) {
-  return encode(image.width, image.height, 1, image.pixels);
-}
+std::string encode_png(const GrayImage& image) { return encode(image, PNG_FORMAT_GRAY); }
 
-std::string encode_png(const ColourImage& image) {
-  return encode(image.width, image.height, 3, image.pixels);
-}
+std::string encode_png(const ColourImage& image) { return encode(image, PNG_FORMAT_RGB); }
 
 }  // namespace lra

@@ -21,13 +21,16 @@
 #include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
+#include "io/struct_json.h"
 
 extern char** environ;
 
 namespace lra {
-namespace {
 
-constexpr int kOutFd = 3, kInFd = 4;  // as the reader knows them
+LRA_FIELDS(OwnReading, input, why, examples, sequences, channels, shortest, longest, largest,
+           labels, first, groups, files, named_by, columns, ignored)
+
+namespace {
 
 // Finds the modules of the reader in the request. The folder in which the user works is left out of
 // the search for all others: a numpy.py of the user's is not meant.
@@ -83,7 +86,7 @@ class MemoryFile {
   int fd_;
 };
 
-// The request on standard input, lines on a pipe, and files on kOutFd and kInFd.
+// The request on standard input, lines on a pipe, and the files `out` and `in` (-1: none).
 class ReaderProcess {
  public:
   ReaderProcess(const std::string& python, const std::string& request, int out, int in);
@@ -111,19 +114,15 @@ ReaderProcess::ReaderProcess(const std::string& python, const std::string& reque
   posix_spawn_file_actions_adddup2(&actions, input.descriptor(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // Copies above both numbers: neither is overwritten before it was copied.
-  const int free_out = ::fcntl(out, F_DUPFD_CLOEXEC, kInFd + 1);
-  const int free_in = in < 0 ? -1 : ::fcntl(in, F_DUPFD_CLOEXEC, kInFd + 1);
-  posix_spawn_file_actions_adddup2(&actions, free_out, kOutFd);
-  if (free_in >= 0) posix_spawn_file_actions_adddup2(&actions, free_in, kInFd);
+  // The same number: the child keeps the file open under it.
+  posix_spawn_file_actions_adddup2(&actions, out, out);
+  if (in >= 0) posix_spawn_file_actions_adddup2(&actions, in, in);
   std::array<char*, 4> words = {const_cast<char*>(python.c_str()), const_cast<char*>("-c"),
                                 const_cast<char*>(kBootstrap), nullptr};
   const int code =
       ::posix_spawnp(&child_, python.c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
-  ::close(free_out);
-  if (free_in >= 0) ::close(free_in);
   lines_ = pipe[0];
   if (code != 0) child_ = -1;  // the same as a program that says nothing
 }
@@ -153,26 +152,6 @@ std::optional<std::string> ReaderProcess::next_line() {
     if (count <= 0) return std::nullopt;
     buffer_.append(block.data(), static_cast<size_t>(count));
   }
-}
-
-OwnReading reading_of(const Json& done) {
-  JsonFields fields(done, "the reader of files");
-  OwnReading reading{.input = fields.get<std::string>("input"),
-                     .why = fields.get<std::string>("why"),
-                     .num_examples = fields.get<int64_t>("examples"),
-                     .num_sequences = fields.get<int64_t>("sequences"),
-                     .channels = fields.get<int64_t>("channels"),
-                     .shortest = fields.get<int64_t>("shortest"),
-                     .longest = fields.get<int64_t>("longest"),
-                     .largest = fields.get<int64_t>("largest"),
-                     .labels = fields.get<std::vector<std::string>>("labels"),
-                     .first = fields.get<std::vector<std::string>>("first"),
-                     .groups = fields.get<std::vector<std::string>>("groups"),
-                     .files = fields.get<std::vector<std::string>>("files"),
-                     .named_by = fields.get<std::string>("named_by"),
-                     .columns = fields.array("columns"),
-                     .ignored = fields.array("ignored")};
-  return reading;
 }
 
 [[noreturn]] void refuse(const Json& parts) {
@@ -205,8 +184,8 @@ Json ask(Json request, int out, int in, const std::function<void(int64_t)>& coun
   Json modules = Json::object();
   for (const ReaderModule& module : reader_modules()) modules[module.name] = module.text;
   request["modules"] = std::move(modules);
-  request["out"] = kOutFd;
-  request["in"] = kInFd;
+  request["out"] = out;
+  request["in"] = in;
   ReaderProcess process(python, json_text(request), out, in);
   while (const auto line = process.next_line()) {
     const Json said = parse_json(*line, "the reader of files");
@@ -243,7 +222,9 @@ OwnExamples read_with_python(const ReadRequest& request, const std::string& fold
   FrameFile frames(folder);
   const Json done = ask({{"files", request.files}, {"settings", settings}}, frames.descriptor(), -1,
                         [&](int64_t rows) { progress.update(rows); });
-  return {reading_of(done), std::move(frames)};
+  OwnReading reading;
+  struct_from_json(JsonFields(done, "the reader of files"), reading);
+  return {std::move(reading), std::move(frames)};
 }
 
 PickledBatch read_pickle_with_python(std::span<const std::byte> content, const std::string& name) {

@@ -24,7 +24,7 @@ struct ReadRequest {
 // Everything that the reader found but the examples.
 struct OwnReading {
   std::string input, why;  // text, tokens or values
-  int64_t num_examples = 0, num_sequences = 1, channels = 1;
+  int64_t examples = 0, sequences = 1, channels = 1;
   int64_t shortest = 0, longest = 0, largest = 0;  // positions, and the largest token id
   std::vector<std::string> labels, first;          // names, and where each is first
   std::vector<std::string> groups;                 // columns of which Frame::group has values

@@ -147,7 +147,7 @@ TEST(TarArchive, APipeAndAMissingFileAreRefused) {
   EXPECT_THAT(error_of([&] { TarArchive(root.path("pipe"), "a test"); }),
               HasSubstr("is not a file"));
   EXPECT_THAT(error_of([&] { TarArchive(root.path("none"), "a test"); }),
-              HasSubstr("no such file; expected a test"));
+              HasSubstr("there is no such file; expected a test"));
 }
 
 TEST(UnpackFolder, WritesTheFilesBelowTheFolderAndNothingElse) {

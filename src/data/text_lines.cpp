@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "data/stopping.h"
 #include "io/input_file.h"
-#include "io/packed_format.h"
 
 namespace lra {
 
@@ -32,39 +31,32 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   throw Error({.where = name, .what = what, .expected = "UTF-8", .advice = "save it as UTF-8"});
 }
 
-// The title of a format that is not text, by its first bytes; null for text.
-const char* title_of_other_format(std::string_view begin) {
-  switch (packed_format(begin)) {
-    case PackedFormat::kGzip:
-      return "a gzip file";
-    case PackedFormat::kBzip2:
-      return "a bzip2 file";
-    case PackedFormat::kXz:
-      return "an xz file";
-    case PackedFormat::kZstd:
-      return "a zstd file";
-    case PackedFormat::kZip:
-      return "a zip archive";
-    case PackedFormat::kNone:
-      break;
-  }
-  return begin.starts_with("%PDF-") ? "a PDF file" : nullptr;
-}
-
-// Refuses a file that a text was packed into, or that never was one.
+// Refuses a file that a text was packed into, or that never was one, by all that its format fixes
+// at the beginning: the letters "BZh" or "PK" also begin texts.
 void refuse_other_formats(std::string_view begin, const std::string& name) {
-  const char* title = title_of_other_format(begin);
-  const char* advice = "unpack or convert it";
-  for (const char* page : {"<!DOCTYPE html", "<!doctype html", "<html"}) {
-    if (!begin.starts_with(page)) continue;
-    title = "an HTML page";
-    advice = "download it from the address of the file itself";
+  using namespace std::string_view_literals;
+  constexpr const char* kUnpack = "unpack or convert it";
+  constexpr const char* kDownload = "download it from the address of the file itself";
+  struct Format {
+    std::string_view begin;
+    const char *title, *advice;
+  };
+  static constexpr Format kFormats[] = {{"\x1F\x8B\x08"sv, "a gzip file", kUnpack},
+                                        {"BZh91AY&SY"sv, "a bzip2 file", kUnpack},
+                                        {"\xFD\x37zXZ\0"sv, "an xz file", kUnpack},
+                                        {"\x28\xB5\x2F\xFD"sv, "a zstd file", kUnpack},
+                                        {"PK\3\4"sv, "a zip archive", kUnpack},
+                                        {"%PDF-"sv, "a PDF file", kUnpack},
+                                        {"<!DOCTYPE html"sv, "an HTML page", kDownload},
+                                        {"<!doctype html"sv, "an HTML page", kDownload},
+                                        {"<html"sv, "an HTML page", kDownload}};
+  for (const Format& format : kFormats) {
+    if (!begin.starts_with(format.begin)) continue;
+    throw Error({.where = name,
+                 .what = std::string("is ") + format.title + " by its first bytes",
+                 .expected = "text in UTF-8",
+                 .advice = format.advice});
   }
-  if (!title) return;
-  throw Error({.where = name,
-               .what = std::string("is ") + title + " by its first bytes",
-               .expected = "text in UTF-8",
-               .advice = advice});
 }
 
 // The beginning of a file or document without its byte order mark.

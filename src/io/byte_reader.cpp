@@ -1,7 +1,5 @@
 #include "io/byte_reader.h"
 
-#include <bit>
-
 #include "base/error.h"
 
 namespace lra {
@@ -37,10 +35,6 @@ uint64_t ByteReader::number(int size, const char* what) {
   for (int i = size; i-- > 0;) value = value << 8 | std::to_integer<uint64_t>(part[i]);
   return value;
 }
-
-float ByteReader::f32(const char* what) { return std::bit_cast<float>(u32(what)); }
-
-double ByteReader::f64(const char* what) { return std::bit_cast<double>(u64(what)); }
 
 void ByteReader::seek(uint64_t position, const char* what) {
   if (position > data_.size()) {

@@ -23,12 +23,6 @@ class ByteReader {
   uint16_t u16(const char* what) { return static_cast<uint16_t>(number(2, what)); }
   uint32_t u32(const char* what) { return static_cast<uint32_t>(number(4, what)); }
   uint64_t u64(const char* what) { return number(8, what); }
-  int8_t i8(const char* what) { return static_cast<int8_t>(u8(what)); }
-  int16_t i16(const char* what) { return static_cast<int16_t>(u16(what)); }
-  int32_t i32(const char* what) { return static_cast<int32_t>(u32(what)); }
-  int64_t i64(const char* what) { return static_cast<int64_t>(u64(what)); }
-  float f32(const char* what);
-  double f64(const char* what);
 
   // The next `count` bytes, not copied.
   std::span<const std::byte> bytes(uint64_t count, const char* what);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -26,8 +25,6 @@ namespace {
 
 constexpr long kMaxRedirects = 5;
 constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
-constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
-constexpr size_t kMaxErrorPageBytes = size_t{1} << 20;
 
 // The reason why one transfer ended.
 enum class Outcome { kComplete, kBroken, kRefused };
@@ -41,25 +38,6 @@ struct Attempt {
 int64_t size_of(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
-}
-
-// "bytes 100-199/200" or "bytes */200"; -1: not given.
-struct ContentRange {
-  int64_t first = -1, total = -1;
-};
-
-ContentRange parse_range(std::string_view value) {
-  constexpr std::string_view kUnit = "bytes ";
-  ContentRange range;
-  if (!value.starts_with(kUnit)) return range;
-  value.remove_prefix(kUnit.size());
-  const auto number_at = [&](size_t from, int64_t& number) {
-    std::from_chars(value.data() + from, value.data() + value.size(), number);
-  };
-  number_at(0, range.first);
-  const size_t slash = value.find('/');
-  if (slash != std::string_view::npos) number_at(slash + 1, range.total);
-  return range;
 }
 
 // The .part file and what has been written to it.
@@ -98,7 +76,7 @@ class PartFile {
   int64_t size_ = 0;
 };
 
-// True if a file assembled from two mirrors would be detected.
+// True if a file assembled from two answers would be detected.
 bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
 
 // The functions of libcurl. It is looked for at the first download: nothing else needs it, and a
@@ -136,11 +114,11 @@ const Curl& curl() {
   return functions;
 }
 
-// One request: from where the part file ends, or for the whole file.
+// One request: for what the part file lacks.
 class Transfer {
  public:
-  Transfer(const Download& what, PartFile& part, Progress& progress, bool go_on)
-      : what_(what), part_(part), progress_(progress), curl_(curl().init()), go_on_(go_on) {
+  Transfer(const Download& what, PartFile& part, Progress& progress)
+      : what_(what), part_(part), progress_(progress), curl_(curl().init()), begun_(part.size()) {
     LRA_CHECK(curl_ != nullptr);
   }
 
@@ -155,13 +133,8 @@ class Transfer {
     }
     if (disk_errno_ != 0) throw io_error(what_.path + ".part", "cannot be written", disk_errno_);
     if (!refusal_.empty()) return {Outcome::kRefused, refusal_};
-    long status = 0;
-    curl().getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
-    return judge(code, status);
+    return judge(code);
   }
-
-  // True if any part of the file has arrived.
-  bool has_started() const { return started_; }
 
  private:
   struct Free {
@@ -177,6 +150,7 @@ class Transfer {
   void set_options(const std::string& url) {
     set(CURLOPT_URL, url.c_str());
     set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_FAILONERROR, 1L);
     set(CURLOPT_FOLLOWLOCATION, 1L);
     set(CURLOPT_MAXREDIRS, kMaxRedirects);
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -192,54 +166,28 @@ class Transfer {
     set(CURLOPT_USERAGENT, "lra");
     set(CURLOPT_WRITEFUNCTION, &Transfer::on_data);
     set(CURLOPT_WRITEDATA, this);
-    set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
-    set(CURLOPT_HEADERDATA, this);
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
-    if (go_on_ && part_.size() > 0) {
-      range_ = std::to_string(part_.size()) + "-";
-      set(CURLOPT_RANGE, range_.c_str());
-    }
+    set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(begun_));
   }
 
   // Libcurl is C: an exception must not pass through it, so callbacks only note what went wrong.
   static size_t on_data(char* data, size_t, size_t count, void* self) {
     return static_cast<Transfer*>(self)->take({data, count}) ? count : CURL_WRITEFUNC_ERROR;
   }
-  static size_t on_header(char* data, size_t size, size_t count, void* self) {
-    return static_cast<Transfer*>(self)->take_header({data, size * count}) ? size * count : 0;
-  }
   static int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     return stop_requested() ? 1 : 0;
   }
 
-  bool take_header(std::string_view line) {
-    header_bytes_ += line.size();
-    if (header_bytes_ > kMaxHeaderBytes) return refuse("sends endless headers");
-    note_range(line);
-    return true;
-  }
-
-  void note_range(std::string_view line) {
-    if (line.starts_with("HTTP/")) sent_ = {};  // the headers of a redirect are void
-    constexpr std::string_view kName = "content-range:";
-    if (line.size() < kName.size()) return;
-    for (size_t n = 0; n < kName.size(); ++n) {
-      const char c = line[n];
-      if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kName[n]) return;
-    }
-    line.remove_prefix(kName.size());
-    while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
-    sent_ = parse_range(line);
+  long status() const {
+    long status = 0;
+    curl().getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
   }
 
   bool take(std::string_view data) {
-    if (!started_) {
-      long status = 0;
-      curl().getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
-      if (status != 200 && status != 206) return pass_over(status, data.size());
-      if (!start(status)) return false;
-    }
+    if (status() == 206 && begun_ == 0) return refuse("sends another part than requested");
+    if (status() != 200 && status() != 206) return refuse("answers " + std::to_string(status()));
     const int64_t most = what_.bytes > 0 ? what_.bytes : what_.max_bytes;
     if (part_.size() + static_cast<int64_t>(data.size()) > most) {
       return refuse("sends more than " + thousands(most) + " bytes");
@@ -249,72 +197,40 @@ class Transfer {
     return disk_errno_ == 0;
   }
 
-  // Passes over the page that comes with an error: judge() reports what the error means.
-  bool pass_over(long status, size_t bytes) {
-    error_page_bytes_ += bytes;
-    return error_page_bytes_ <= kMaxErrorPageBytes || refuse("answers " + std::to_string(status));
-  }
-
-  // Checks whether the first bytes of a body continue the part file.
-  bool start(long status) {
-    started_ = true;
-    if (status == 200) {
-      progress_.update(-part_.size());
-      part_.restart();
-    } else if (sent_.first != part_.size()) {
-      return refuse("sends another part than requested");
-    }
-    return true;
-  }
-
   bool refuse(const std::string& reason) {
     refusal_ = reason;
     return false;
   }
 
-  Attempt judge(CURLcode code, long status) {
-    if (status == 416) {  // no bytes after those we have: complete, or not the same file
-      if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
+  Attempt judge(CURLcode code) {
+    // The server sends the whole file, or another part than the one that is missing.
+    if (code == CURLE_RANGE_ERROR) {
       progress_.update(-part_.size());
       part_.restart();
-      return {Outcome::kBroken, "does not have the file that the download started with"};
+      return {Outcome::kBroken, "does not send the rest of the file"};
     }
-    if (status >= 500) return {Outcome::kBroken, "answers " + std::to_string(status)};
-    if (status >= 400) return {Outcome::kRefused, "answers " + std::to_string(status)};
+    const bool is_done = status() == 200 || status() == 206 || (status() == 416 && begun_ > 0);
+    if (code == CURLE_HTTP_RETURNED_ERROR || (code == CURLE_OK && !is_done)) {
+      return {status() >= 500 ? Outcome::kBroken : Outcome::kRefused,
+              "answers " + std::to_string(status())};
+    }
     if (code != CURLE_OK) {
       const bool hopeless = code == CURLE_TOO_MANY_REDIRECTS ||
                             code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
                             code == CURLE_COULDNT_RESOLVE_HOST;
       return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl().strerror(code)};
     }
-    if (status != 200 && status != 206) {
-      return {Outcome::kRefused, "answers " + std::to_string(status)};
-    }
-    if (!started_) return {Outcome::kBroken, "sends nothing"};
-    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
-    if (part_.size() < whole) {
-      return {Outcome::kBroken,
-              "ends after " + thousands(part_.size()) + " of " + thousands(whole) + " bytes"};
-    }
+    if (part_.size() == 0) return {Outcome::kBroken, "sends nothing"};
     return {Outcome::kComplete, ""};
-  }
-
-  // True if as many bytes have arrived as the server announced; a digest is checked later.
-  bool is_whole() const {
-    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
-    if (whole >= 0) return part_.size() == whole;
-    return has_digest(what_);
   }
 
   const Download& what_;
   PartFile& part_;
   Progress& progress_;
   std::unique_ptr<CURL, Free> curl_;
-  std::string range_, refusal_;
-  bool go_on_, started_ = false;
-  size_t header_bytes_ = 0, error_page_bytes_ = 0;
+  const int64_t begun_;
+  std::string refusal_;
   int disk_errno_ = 0;
-  ContentRange sent_;
 };
 
 // Empty, or how the file differs from the published one.
@@ -338,25 +254,27 @@ void pause_before(int attempt) {
 }
 
 // Empty if the part file is complete and correct; else the reason why this mirror failed. Unless it
-// may resume, its first bytes replace those of another mirror.
-std::string try_mirror(const Download& what, const std::string& url, bool go_on,
+// may resume, its bytes replace those of another mirror.
+std::string try_mirror(const Download& what, const std::string& url, bool may_resume,
                        Progress& progress) {
   const std::string path = what.path + ".part";
   Attempt attempt;
   for (int n = 0; n < what.attempts; ++n) {
     if (n > 0) pause_before(n);
     PartFile part(path);
-    Transfer transfer(what, part, progress, go_on);
-    attempt = transfer.run(url);
-    go_on = go_on || transfer.has_started();
+    const auto restart = [&] {
+      progress.update(-part.size());
+      part.restart();
+    };
+    if (n == 0 && !may_resume) restart();
+    attempt = Transfer(what, part, progress).run(url);
     if (attempt.outcome == Outcome::kRefused) break;
     if (attempt.outcome == Outcome::kBroken) continue;
     part.flush();
     const std::string problem = mismatch(what, path);
     if (problem.empty()) return "";
     // A resumed file may mix two versions: once more from the start.
-    progress.update(-part.size());
-    part.restart();
+    restart();
     attempt.reason = "the file it sent " + problem;
   }
   return attempt.reason;
@@ -409,11 +327,9 @@ void download(const Download& what, Progress& progress) {
   progress.update(begun);
   std::string reasons;
   for (const std::string& url : what.urls) {
-    const bool go_on = reasons.empty() || has_digest(what);
-    const std::string reason = try_mirror(what, url, go_on, progress);
-    if (reason.empty()) {
-      return move_into_place(what.path + ".part", what.path);
-    }
+    const bool may_resume = reasons.empty() || has_digest(what);
+    const std::string reason = try_mirror(what, url, may_resume, progress);
+    if (reason.empty()) return move_into_place(what.path + ".part", what.path);
     reasons += (reasons.empty() ? "" : "; ") + printable(url) + ": " + reason;
   }
   // An empty part file is of no use to a resume and is removed.

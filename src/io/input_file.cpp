@@ -27,12 +27,12 @@ bool is_lfs_pointer(int fd, uint64_t size) {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path) {
+InputFile::InputFile(const std::string& path, const std::string& expected) : path_(path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
   fd_ = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) {
     if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
-    throw Error({.where = path, .what = "there is no such file"});
+    throw Error({.where = path, .what = "there is no such file", .expected = expected});
   }
   struct stat status {};
   const int problem = ::fstat(fd_, &status) == 0 ? 0 : errno;
@@ -43,7 +43,9 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   ::close(fd_);
   if (problem) throw io_error(path, "cannot be examined", problem);
   if (!S_ISREG(status.st_mode)) {
-    throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+    throw Error({.where = path,
+                 .what = "is not a file",
+                 .expected = expected.empty() ? "a regular file" : expected});
   }
   throw Error({.where = path,
                .what = "is a pointer of Git LFS, not the file itself",

@@ -11,8 +11,9 @@ namespace lra {
 class InputFile {
  public:
   // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, or if it
-  // is a pointer of Git LFS, 74 for other failures. Never waits for a pipe's writer.
-  explicit InputFile(const std::string& path);
+  // is a pointer of Git LFS, 74 for other failures. Never waits for a pipe's writer. `expected`
+  // names the file in messages.
+  explicit InputFile(const std::string& path, const std::string& expected = "");
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;

@@ -144,21 +144,16 @@ FileLock::FileLock(const std::string& path, const std::string& what, AtEnd at_en
                .advice = "wait until it has ended, or choose another place"});
 }
 
-FileLock::~FileLock() {
-  if (at_end_ == AtEnd::kRemoved) ::unlink(path_.c_str());
-  ::close(fd_);
-}
-
-WaitingLock::WaitingLock(const std::string& path, const std::function<void()>& waiting)
-    : path_(path) {
+FileLock::FileLock(const std::string& path, const std::function<void()>& waiting)
+    : path_(path), at_end_(AtEnd::kRemoved) {
   while ((fd_ = try_lock_file(path)) < 0) {
     waiting();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
-WaitingLock::~WaitingLock() {
-  ::unlink(path_.c_str());
+FileLock::~FileLock() {
+  if (at_end_ == AtEnd::kRemoved) ::unlink(path_.c_str());
   ::close(fd_);
 }
 

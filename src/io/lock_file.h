@@ -43,6 +43,9 @@ class FileLock {
   // Throws at once, exit code 2, if another process holds `path`; `what` names the locked thing in
   // the message ("the run folder runs/a").
   FileLock(const std::string& path, const std::string& what, AtEnd at_end = AtEnd::kStays);
+  // Waits for its turn, and removes the file at the end. `waiting` is called about 20 times a
+  // second while another process holds `path`; an exception from it ends the wait.
+  FileLock(const std::string& path, const std::function<void()>& waiting);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -50,21 +53,6 @@ class FileLock {
  private:
   std::string path_;
   AtEnd at_end_;
-  int fd_ = -1;
-};
-
-// Waits for its turn. The destructor removes the file, as FileLock's may.
-class WaitingLock {
- public:
-  // `waiting` is called about 20 times a second while another process holds `path`; an exception
-  // from it ends the wait.
-  WaitingLock(const std::string& path, const std::function<void()>& waiting);
-  ~WaitingLock();
-  WaitingLock(const WaitingLock&) = delete;
-  WaitingLock& operator=(const WaitingLock&) = delete;
-
- private:
-  std::string path_;
   int fd_ = -1;
 };
 

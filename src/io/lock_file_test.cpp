@@ -114,12 +114,12 @@ TEST(FileLock, EndsWithItsProcessHoweverThatEnds) {
   ::close(ready[1]);
 }
 
-TEST(WaitingLock, LeavesNoFileAndWhatTheWaitThrowsEndsIt) {
+TEST(FileLock, LeavesNoFileAndWhatTheWaitThrowsEndsIt) {
   const ScratchFolder folder;
   const std::string path = folder.file("lock");
   {
-    const WaitingLock first(path, never);
-    EXPECT_THROW(WaitingLock(path, never), std::runtime_error);
+    const FileLock first(path, never);
+    EXPECT_THROW(FileLock(path, never), std::runtime_error);
     EXPECT_THROW(FileLock(path, "the folder"), Error);
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -127,7 +127,7 @@ TEST(WaitingLock, LeavesNoFileAndWhatTheWaitThrowsEndsIt) {
 
 // Each of several processes adds one to a number in a file, which loses some without a lock; every
 // release removes the lock file under the eyes of those that wait.
-TEST(WaitingLock, ManyProcessesTakeTurnsThoughTheFileIsRemovedEachTime) {
+TEST(FileLock, ManyProcessesTakeTurnsThoughTheFileIsRemovedEachTime) {
   constexpr int kProcesses = 4, kTimes = 200;
   const ScratchFolder folder;
   const std::string number = folder.file("number"), lock = folder.file("lock");

@@ -9,7 +9,7 @@ namespace lra {
 
 // Maps `path` for reading; the pages are shared with every other process that maps it. The file
 // must not shrink while it is mapped (our files are replaced, never rewritten: see atomic_file.h).
-// Nor can the device tell an access that it fails: see bus_error.h.
+// Where the device fails at an access, the kernel ends the process with SIGBUS.
 class MappedFile {
  public:
   // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, 74 for

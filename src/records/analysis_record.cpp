@@ -9,163 +9,34 @@
 
 namespace lra {
 
-void fields(auto& f, SpanFigures& s) {
-  f("mean", s.mean);
-  f("deviation", s.deviation);
-  f("uniform", s.uniform);
-  f("layers", s.layers);
-  f("heads", s.heads);
-}
+LRA_FIELDS(SpanFigures, mean, deviation, uniform, layers, heads)
+LRA_FIELDS(SpanResult, tokens, with_cls, pixels, mean_length, least_row_sum, largest_row_sum)
+LRA_FIELDS(GeneralizationResult, train, test, gap, gap_error)
+LRA_FIELDS(Threshold, accuracy, step, seconds)
+LRA_FIELDS(ConvergenceResult, eval_every, thresholds, best, last_step)
+LRA_FIELDS(EmbeddingsResult, vocabulary, positions, width, matrices, token_picture,
+           position_picture, token_min, position_min, by_intensity, intensity_correlation,
+           by_distance, vertical, horizontal)
+LRA_FIELDS(RolloutToken, position, text, weight)
+LRA_FIELDS(RolloutExample, index, label, prediction, picture, cls_weight, entropy, bright_weight,
+           bright_pixels, top)
+LRA_FIELDS(RolloutResult, examples)
+LRA_FIELDS(ChangedInput, change, value, score, refused)
+LRA_FIELDS(ControlsResult, scores, baselines)
+LRA_FIELDS(TransferResult, task, task_title, task_version, data_hash, scores)
+LRA_FIELDS(ReachFigures, layer, distance, equal, shares, window)
+LRA_FIELDS(ReachResult, layers, scores, num_gradients)
+LRA_FIELDS(BreakdownGroup, name, num_examples, num_correct)
+LRA_FIELDS(BreakdownFactor, name, groups)
+LRA_FIELDS(BreakdownClass, name, num_examples, num_predicted, num_correct)
+LRA_FIELDS(BreakdownResult, score, classes, confusion, macro_f1, auc, factors, correct)
 
-void fields(auto& f, SpanResult& s) {
-  f("tokens", s.tokens);
-  f("with_cls", s.with_cls);
-  f("pixels", s.pixels);
-  f("mean_length", s.mean_length);
-  f("least_row_sum", s.least_row_sum);
-  f("largest_row_sum", s.largest_row_sum);
-}
-
-void fields(auto& f, GeneralizationResult& g) {
-  f("train", g.train);
-  f("test", g.test);
-  f("gap", g.gap);
-  f("gap_error", g.gap_error);
-}
-
-void fields(auto& f, Threshold& t) {
-  f("accuracy", t.accuracy);
-  f("step", t.step);
-  f("seconds", t.seconds);
-}
-
-void fields(auto& f, ConvergenceResult& c) {
-  f("eval_every", c.eval_every);
-  f("thresholds", c.thresholds);
-  f("best", c.best);
-  f("last_step", c.last_step);
-}
-
-void fields(auto& f, EmbeddingsResult& e) {
-  f("vocabulary", e.vocabulary);
-  f("positions", e.positions);
-  f("width", e.width);
-  f("matrices", e.matrices);
-  f("token_picture", e.token_picture);
-  f("position_picture", e.position_picture);
-  f("token_min", e.token_min);
-  f("position_min", e.position_min);
-  f("by_intensity", e.by_intensity);
-  f("intensity_correlation", e.intensity_correlation);
-  f("by_distance", e.by_distance);
-  f("vertical", e.vertical);
-  f("horizontal", e.horizontal);
-}
-
-void fields(auto& f, RolloutToken& t) {
-  f("position", t.position);
-  f("text", t.text);
-  f("weight", t.weight);
-}
-
-void fields(auto& f, RolloutExample& e) {
-  f("index", e.index);
-  f("label", e.label);
-  f("prediction", e.prediction);
-  f("picture", e.picture);
-  f("cls_weight", e.cls_weight);
-  f("entropy", e.entropy);
-  f("bright_weight", e.bright_weight);
-  f("bright_pixels", e.bright_pixels);
-  f("top", e.top);
-}
-
-void fields(auto& f, RolloutResult& r) { f("examples", r.examples); }
-
-void fields(auto& f, ChangedInput& c) {
-  f("change", c.change);
-  f("value", c.value);
-  f("score", c.score);
-  f("refused", c.refused);
-}
-
-void fields(auto& f, ControlsResult& c) {
-  f("scores", c.scores);
-  f("baselines", c.baselines);
-}
-
-void fields(auto& f, TransferResult& t) {
-  f("task", t.task);
-  f("task_title", t.task_title);
-  f("task_version", t.task_version);
-  f("data_hash", t.data_hash);
-  f("scores", t.scores);
-}
-
-void fields(auto& f, ReachFigures& r) {
-  f("layer", r.layer);
-  f("distance", r.distance);
-  f("equal", r.equal);
-  f("shares", r.shares);
-  f("window", r.window);
-}
-
-void fields(auto& f, ReachResult& r) {
-  f("layers", r.layers);
-  f("scores", r.scores);
-  f("num_gradients", r.num_gradients);
-}
-
-void fields(auto& f, BreakdownGroup& g) {
-  f("name", g.name);
-  f("num_examples", g.num_examples);
-  f("num_correct", g.num_correct);
-}
-
-void fields(auto& f, BreakdownFactor& factor) {
-  f("name", factor.name);
-  f("groups", factor.groups);
-}
-
-void fields(auto& f, BreakdownClass& c) {
-  f("name", c.name);
-  f("num_examples", c.num_examples);
-  f("num_predicted", c.num_predicted);
-  f("num_correct", c.num_correct);
-}
-
-void fields(auto& f, BreakdownResult& b) {
-  f("score", b.score);
-  f("classes", b.classes);
-  f("confusion", b.confusion);
-  f("macro_f1", b.macro_f1);
-  f("auc", b.auc);
-  f("factors", b.factors);
-  f("correct", b.correct);
-}
-
-void fields(auto& f, AnalysisRecord& r) {
-  f("kind", r.kind);
-  fields(f, static_cast<RunIdentity&>(r));
-  f("checkpoint", r.checkpoint);
-  f("foreign_weights", r.foreign_weights);
-  f("other_data", r.other_data);
-  f("step", r.step);
-  f("split", r.split);
-  f("num_examples", r.num_examples);
-  f("choices", r.choices);
-  f("warnings", r.warnings);
-  f("data_checks", r.data_checks);
-  f("span", r.span);
-  f("generalization", r.generalization);
-  f("convergence", r.convergence);
-  f("rollout", r.rollout);
-  f("embeddings", r.embeddings);
-  f("controls", r.controls);
-  f("transfer", r.transfer);
-  f("reach", r.reach);
-  f("breakdown", r.breakdown);
-  f("provenance", r.provenance);
+void fields(auto& f, AnalysisRecord& value) {
+  LRA_MEMBERS(kind);
+  fields(f, static_cast<RunIdentity&>(value));
+  LRA_MEMBERS(checkpoint, foreign_weights, other_data, step, split, num_examples, choices, warnings,
+              data_checks, span, generalization, convergence, rollout, embeddings, controls,
+              transfer, reach, breakdown, provenance);
 }
 
 namespace {
@@ -249,7 +120,7 @@ void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis) {
 }
 
 Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }
-Json to_json_object(const BreakdownResult& breakdown) { return RecordWriter::to_object(breakdown); }
+Json to_json_object(const BreakdownResult& breakdown) { return to_json_value(breakdown); }
 
 namespace {
 

@@ -47,7 +47,7 @@ std::string text_of(const RunIdentity& run) {
 }
 
 void add_identity(const RunIdentity& run, std::map<std::string, std::string>& metadata) {
-  metadata[kKey] = json_text(RecordWriter::to_object(run));
+  metadata[kKey] = json_text(to_json_value(run));
 }
 
 std::optional<RunIdentity> find_identity(const std::map<std::string, std::string>& metadata,
@@ -56,7 +56,7 @@ std::optional<RunIdentity> find_identity(const std::map<std::string, std::string
   if (found == metadata.end()) return {};
   const Json json = parse_json(found->second, name);
   RunIdentity run;
-  RecordReader::from_object(JsonFields(json, name, kKey), run);
+  struct_from_json(JsonFields(json, name, kKey), run);
   return run;
 }
 

@@ -21,19 +21,6 @@ struct RunIdentity {
   bool operator==(const RunIdentity&) const = default;
 };
 
-void fields(auto& f, RunIdentity& r) {
-  f("task", r.task);
-  f("task_title", r.task_title);
-  f("task_version", r.task_version);
-  f("model", r.model);
-  f("model_title", r.model_title);
-  f("preset", r.preset);
-  f("seed", r.seed);
-  f("config_hash", r.config_hash);
-  f("data_hash", r.data_hash);
-  f("fingerprint", r.fingerprint);
-}
-
 // 32 hexadecimal digits each.
 std::string config_hash(const ConfigTable& resolved);
 std::string run_fingerprint(const std::string& config_hash, const std::string& data_hash,

@@ -18,141 +18,52 @@ constexpr std::array<const char*, 5> kStatusNames = {"running", "done", "stopped
 
 }  // namespace
 
+const auto& names_of(RunStatus) { return kStatusNames; }
+
 std::string examples_of(const Evaluation& evaluation) {
   const std::string examples = counted(evaluation.num_examples, "example");
   if (!evaluation.num_positions) return examples;
   return counted(*evaluation.num_positions, "predicted place") + " of " + examples;
 }
 
-void fields(auto& f, Measurement& m) {
-  f("mode", m.mode);
-  f("dtype", m.dtype);
-  f("length", m.length);
-  f("batch", m.batch);
-  f("steps_per_s", m.steps_per_s);
-  f("tokens_per_s", m.tokens_per_s);
-  f("examples_per_s", m.examples_per_s);
-  f("computed_tokens_per_s", m.computed_tokens_per_s);
-  f("slowest_steps_per_s", m.slowest_steps_per_s);
-  f("fastest_steps_per_s", m.fastest_steps_per_s);
-  f("windows", m.windows);
-  f("parts", m.parts);
-  f("peak_resident_bytes", m.peak_resident_bytes);
-  f("peak_tensor_bytes", m.peak_tensor_bytes);
-  f("model_flops", m.model_flops);
-  f("gemm_flops_per_s", m.gemm_flops_per_s);
-  f("pipeline_steps_per_s", m.pipeline_steps_per_s);
-  f("warning", m.warning);
-}
-
-void fields(auto& f, SplitSizes& sizes) {
-  f("train", sizes.train);
-  f("val", sizes.val);
-  f("test", sizes.test);
-}
-
-void fields(auto& f, EarlierPart& part) {
-  f("steps", part.steps);
-  f("config_hash", part.config_hash);
-  f("fingerprint", part.fingerprint);
-  f("change", part.change);
-}
-
-void fields(auto& f, Pretraining& pretraining) {
-  f("steps", pretraining.steps);
-  f("fingerprint", pretraining.fingerprint);
-  f("config", pretraining.config);
-}
-
-void fields(auto& f, InitialWeights& weights) {
-  f("origin", weights.origin);
-  f("hash", weights.hash);
-  f("fresh", weights.fresh);
-  f("unused", weights.unused);
-  f("pretraining", weights.pretraining);
-}
-
-void fields(auto& f, Tuning& tuning) {
-  f("tried", tuning.tried);
-  f("steps", tuning.steps);
-  f("chosen_by", tuning.chosen_by);
-  f("varied", tuning.varied);
-}
-
-void fields(auto& f, PythonCode& code) {
-  f("source_sha256", code.source_sha256);
-  f("packages", code.packages);
-}
+LRA_FIELDS(Measurement, mode, dtype, length, batch, steps_per_s, tokens_per_s, examples_per_s,
+           computed_tokens_per_s, slowest_steps_per_s, fastest_steps_per_s, windows, parts,
+           peak_resident_bytes, peak_tensor_bytes, model_flops, gemm_flops_per_s,
+           pipeline_steps_per_s, warning)
+LRA_FIELDS(SplitSizes, train, val, test)
+LRA_FIELDS(EarlierPart, steps, config_hash, fingerprint, change)
+LRA_FIELDS(Pretraining, steps, fingerprint, config)
+LRA_FIELDS(InitialWeights, origin, hash, fresh, unused, pretraining)
+LRA_FIELDS(Tuning, tried, steps, chosen_by, varied)
+LRA_FIELDS(PythonCode, source_sha256, packages)
 
 // The schema goes first and is read apart: nothing else is known of a record before it.
-void fields(auto& f, RunRecord& r) {
-  f("kind", r.kind);
-  f.choice("status", r.status, kStatusNames);
-  f("failure", r.failure);
-  fields(f, static_cast<RunIdentity&>(r));
-  f("validation", r.validation);
-  f("checkpoint", r.checkpoint);
-  f("data_source", r.data_source);
-  f("weights_hash", r.weights_hash);
-  f("num_parameters", r.num_parameters);
-  f("base_parameters", r.base_parameters);
-  f("division", r.division);
-  f("division_reason", r.division_reason);
-  f("published_setting", r.published_setting);
-  f("steps", r.steps);
-  f("planned_steps", r.planned_steps);
-  f("preset_steps", r.preset_steps);
-  f("test_split_examples", r.test_split_examples);
-  f("data_examples", r.data_examples);
-  f("examples", r.examples);
-  f("tokens", r.tokens);
-  f("computed_tokens", r.computed_tokens);
-  f("train_seconds", r.train_seconds);
-  f("total_seconds", r.total_seconds);
-  f("train_tokens_per_s", r.train_tokens_per_s);
-  f("train_examples_per_s", r.train_examples_per_s);
-  f("peak_resident_bytes", r.peak_resident_bytes);
-  f("peak_device_bytes", r.peak_device_bytes);
-  f("estimated_resident_bytes", r.estimated_resident_bytes);
-  f("ended_by", r.ended_by);
-  f("skipped_steps", r.skipped_steps);
-  f("roll_backs", r.roll_backs);
-  f("undone_steps", r.undone_steps);
-  f("warnings", r.warnings);
-  f("data_checks", r.data_checks);
-  f("earlier_parts", r.earlier_parts);
-  f("initial_weights", r.initial_weights);
-  f("tuning", r.tuning);
-  f("train", r.train);
-  f("val", r.val);
-  f("test", r.test);
-  f("best_val", r.best_val);
-  f("val_curve", r.val_curve);
-  f("measurements", r.measurements);
-  f("baselines", r.baselines);
-  f("python", r.python);
-  f("config", r.config);
-  f("provenance", r.provenance);
+void fields(auto& f, RunRecord& value) {
+  LRA_MEMBERS(kind, status, failure);
+  fields(f, static_cast<RunIdentity&>(value));
+  LRA_MEMBERS(validation, checkpoint, data_source, weights_hash, num_parameters, base_parameters,
+              division, division_reason, published_setting, steps, planned_steps, preset_steps,
+              test_split_examples, data_examples, examples, tokens, computed_tokens, train_seconds,
+              total_seconds, train_tokens_per_s, train_examples_per_s, peak_resident_bytes,
+              peak_device_bytes, estimated_resident_bytes, ended_by, skipped_steps, roll_backs,
+              undone_steps, warnings, data_checks, earlier_parts, initial_weights, tuning, train,
+              val, test, best_val, val_curve, measurements, baselines, python, config, provenance);
 }
 
-std::string to_string(RunStatus status) {
-  const auto index = static_cast<size_t>(status);
-  LRA_CHECK_LT(index, kStatusNames.size());
-  return kStatusNames[index];
-}
+std::string to_string(RunStatus status) { return kStatusNames.at(static_cast<size_t>(status)); }
 
 double flops_utilisation(const Measurement& m) {
   return static_cast<double>(m.model_flops) * m.steps_per_s / m.gemm_flops_per_s;
 }
 
 std::string to_json(const Measurement& measurement) {
-  return json_text(RecordWriter::to_object(measurement), 2) + "\n";
+  return json_text(to_json_value(measurement), 2) + "\n";
 }
 
 Measurement parse_measurement(const std::string& text, const std::string& name) {
   const Json json = parse_json(text, name, kLimits);
   Measurement measurement;
-  RecordReader::from_object(JsonFields(json, name), measurement);
+  struct_from_json(JsonFields(json, name), measurement);
   return measurement;
 }
 

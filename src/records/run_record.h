@@ -112,6 +112,7 @@ struct Tuning {
   int64_t steps = 0;                     // trained by all runs of all of them together
   std::string chosen_by = {};            // "mean validation accuracy of 3 seeds"
   std::vector<std::string> varied = {};  // "train.learning_rate"
+  bool operator==(const Tuning&) const = default;
 };
 
 // The folder of a sweep's runs whose settings were not chosen, inside the folder of those chosen.

@@ -12,20 +12,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// True if a report reads the file.
-using Wanted = bool (*)(const fs::path& path);
-
-bool is_run_record(const fs::path& path) { return path.filename() == "record.json"; }
-// Those of a sweep's other runs too.
-bool is_any_run_record(const fs::path& path) { return is_run_record(path); }
 bool is_analysis(const fs::path& path) {
   return path.extension() == ".json" && path.parent_path().filename() == "analysis";
 }
 
+// What a search looks for: run records, those of a sweep's runs that it did not choose, too, or
+// analyses.
+enum class Wanted { kRuns, kAllRuns, kAnalyses };
+
+bool is_wanted(const fs::path& path, Wanted wanted) {
+  return wanted == Wanted::kAnalyses ? is_analysis(path) : path.filename() == "record.json";
+}
+
 // A report is of the runs that a sweep chose.
 bool is_left_out(const fs::path& path, Wanted wanted, std::vector<std::string>* problems) {
-  if (path.filename() != kTriesFolder || wanted == is_any_run_record) return false;
-  if (wanted == is_run_record) {
+  if (path.filename() != kTriesFolder || wanted == Wanted::kAllRuns) return false;
+  if (wanted == Wanted::kRuns) {
     problems->push_back(path.string() +
                         ": left out; runs of a sweep that were not chosen: name this folder to "
                         "see them");
@@ -50,7 +52,7 @@ void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& seen,
     std::error_code status_error;
     if (fs::is_directory(path, status_error)) {
       if (!is_left_out(path, wanted, problems)) search(path, wanted, seen, found, problems);
-    } else if (wanted(path)) {
+    } else if (is_wanted(path, wanted)) {
       const fs::path real = fs::canonical(path, status_error);
       found.insert(status_error ? path : real);
     }
@@ -131,7 +133,7 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
-    if (fs::is_directory(real, error)) search(real, is_analysis, seen, found, &told);
+    if (fs::is_directory(real, error)) search(real, Wanted::kAnalyses, seen, found, &told);
   }
   std::vector<Analysis> analyses;
   for (const fs::path& path : found) {
@@ -166,7 +168,7 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
       continue;
     }
     const size_t before = found.size(), problems_before = problems->size();
-    search(real, with_tries ? is_any_run_record : is_run_record, seen, found, problems);
+    search(real, with_tries ? Wanted::kAllRuns : Wanted::kRuns, seen, found, problems);
     if (found.size() == before && problems->size() == problems_before) {
       problems->push_back(path + ": no record.json that was not named before");
     }

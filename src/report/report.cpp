@@ -76,18 +76,7 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   board.speeds.insert(board.speeds.end(), own.speeds.begin(), own.speeds.end());
   board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
-  const ReportInput input{ordered,
-                          board,
-                          own,
-                          options.analyses,
-                          grids,
-                          options.title,
-                          options.problems,
-                          options.literature,
-                          options.show_literature,
-                          options.color,
-                          options.compare,
-                          options.braille};
+  const ReportInput input{ordered, board, own, grids, options};
   for (const NamedFormat& named : kFormats) {
     if (named.format != format) continue;
     if (!options.results) return named.render(input);

@@ -16,7 +16,7 @@
 #include "records/run_record.h"
 #include "report/record_files.h"
 #include "report/tables/literature.h"
-#include "report/tables/results_table.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
 

@@ -11,8 +11,8 @@
 #include "base/text_format.h"
 #include "io/json.h"
 #include "records/test_records.h"
-#include "report/formats/csp_hash.h"
 #include "report/formats/html_parts.h"
+#include "report/formats/markup.h"
 
 namespace lra::report {
 namespace {

@@ -6,14 +6,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "tasks/diagnostic/recall.h"
-#include "tasks/diagnostic/state.h"
-#include "tasks/image/image.h"
-#include "tasks/listops/listops.h"
-#include "tasks/own/custom.h"
-#include "tasks/pathfinder/pathfinder.h"
-#include "tasks/retrieval/retrieval.h"
-#include "tasks/text/text.h"
 
 namespace lra::tasks {
 namespace {

@@ -9,6 +9,11 @@
 
 namespace lra::tasks {
 
+extern const TaskSpec kListOpsTask, kTextTask, kRetrievalTask, kImageTask;  // of the paper
+extern const TaskSpec kPathfinderTask, kPathfinder64Task, kPathXTask, kPathfinder256Task;
+extern const TaskSpec kRecallTask, kStateTask;  // diagnostic
+extern const TaskSpec kCustomTask;              // the user's own data
+
 std::span<const TaskSpec* const> all_tasks();
 // All but the one for data of the user's own: those of the Long Range Arena, and the diagnostic
 // ones.

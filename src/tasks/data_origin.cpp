@@ -1,10 +1,7 @@
 #include "tasks/data_origin.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdint>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -24,21 +21,21 @@ bool belongs_to(const TaskSpec& spec, std::string_view name) {
 }
 
 // Names of official data of any task in a data root.
-constexpr std::array<std::string_view, 15> kOfficialNames = {"aclImdb",
-                                                             "aclImdb_v1.tar.gz",
-                                                             "aclImdb_labeled.tar.gz",
-                                                             "aan",
-                                                             "cifar10",
-                                                             "cifar-10-batches-bin",
-                                                             "cifar-10-batches-py",
-                                                             "listops-1000",
-                                                             "pathfinder32",
-                                                             "cifar-10-binary.tar.gz",
-                                                             "cifar-10-python.tar.gz",
-                                                             "lra_release",
-                                                             "pathfinder128",
-                                                             "pathfinder256",
-                                                             "tsv_data"};
+constexpr std::string_view kOfficialNames[] = {"aclImdb",
+                                               "aclImdb_v1.tar.gz",
+                                               "aclImdb_labeled.tar.gz",
+                                               "aan",
+                                               "cifar10",
+                                               "cifar-10-batches-bin",
+                                               "cifar-10-batches-py",
+                                               "listops-1000",
+                                               "pathfinder32",
+                                               "lra_release",
+                                               "cifar-10-binary.tar.gz",
+                                               "cifar-10-python.tar.gz",
+                                               "pathfinder128",
+                                               "pathfinder256",
+                                               "tsv_data"};
 
 // Prepared data that says which other task it is for, as a user's own does.
 bool is_prepared_for_another(const TaskSpec& spec, const std::string& folder) {
@@ -60,23 +57,10 @@ std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string
     if (is_prepared_for_another(spec, root + "/" + name)) return true;
     return std::ranges::any_of(all_tasks(), [&](const TaskSpec* task) {
       return belongs_to(*task, name) ||
-             std::ranges::find(kOfficialNames, name) != kOfficialNames.end();
+             std::ranges::find(kOfficialNames, name) != std::end(kOfficialNames);
     });
   });
   return names;
-}
-
-// Nanoseconds since 1970: when a file's content was written, as it says itself, and when the file
-// came to lie there or was changed last, which an archive or a copy does not preserve. 0: no file.
-struct FileTimes {
-  int64_t written = 0, arrived = 0;
-};
-
-FileTimes times_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  const auto ns = [](const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
-  return {.written = ns(status.st_mtim), .arrived = ns(status.st_ctim)};
 }
 
 // Files of copies that may lie in the data root itself, among files of anything.
@@ -103,17 +87,14 @@ std::vector<std::string> parts_of(const std::string& source, const std::string& 
   return parts;
 }
 
-// Returns a sentence if a source is newer than the prepared data.
+// Returns a sentence if a source was written after the prepared data.
 std::vector<std::string> newer_sources(const std::vector<std::string>& sources,
                                        const std::string& root, const std::string& prepared) {
-  const FileTimes made = times_of(prepared + "/" + kManifestFile);
-  // Prepared data that was brought here says nothing about when the sources came.
-  constexpr int64_t kAtOnce = 10'000'000'000;
-  const bool made_here = made.arrived - made.written < kAtOnce;
+  std::error_code ignored;  // the earliest time then
+  const auto made = std::filesystem::last_write_time(prepared + "/" + kManifestFile, ignored);
   for (const std::string& source : sources) {
     for (const std::string& part : parts_of(source, root)) {
-      const FileTimes times = times_of(part);
-      if (times.written <= made.written && (!made_here || times.arrived <= made.arrived)) continue;
+      if (std::filesystem::last_write_time(part, ignored) <= made) continue;
       return {part + " was changed after " + prepared +
               " was made: move the prepared data away to read it again"};
     }
@@ -127,18 +108,13 @@ std::vector<std::string> origin_warnings(const TaskSpec& spec, const Task& task,
                                          const std::string& root, const Dataset& dataset) {
   if (dataset.folder() == root) return {};  // named itself
   try {
-    const auto copies = copies_under(spec, task, root);
+    const std::vector<std::string> sources = sources_under(spec, task, root);
     if (dataset.manifest().source != "generated") {
-      auto warnings = copies.empty() ? std::vector<std::string>()
-                                     : newer_sources(copies[0], root, dataset.folder());
-      if (std::string others = several_copies(copies); !others.empty()) {
-        warnings.push_back(std::move(others));
-      }
-      return warnings;
+      return newer_sources(sources, root, dataset.folder());
     }
-    if (!copies.empty()) {
+    if (!sources.empty()) {
       return {"the data in " + dataset.folder() + " is generated, and official files lie in " +
-              copies[0][0] + ": move the generated data away to use them"};
+              sources[0] + ": move the generated data away to use them"};
     }
   } catch (const Error& error) {
     return {"the data in " + dataset.folder() +

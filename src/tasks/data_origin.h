@@ -8,10 +8,9 @@
 
 namespace lra::tasks {
 
-// Other places that the data of a run could have been read from, one sentence each, if
+// Other files that the data of a run could have been read from, one sentence each, if
 // prepare_data() has found `dataset` under `root`: files under the root that could have been meant
-// instead of generated data; raw files that are newer than the data prepared from them, and other
-// copies of them.
+// instead of generated data; raw files that are newer than the data prepared from them.
 std::vector<std::string> origin_warnings(const TaskSpec& spec, const Task& task,
                                          const std::string& root, const Dataset& dataset);
 

@@ -54,10 +54,6 @@ std::function<void()> patience(const std::string& folder, bool quiet) {
   };
 }
 
-MakeOptions usual_options(const std::string& out) {
-  return {.out = out, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}};
-}
-
 // Refuses a prepared folder without its manifest: preparing it again next to itself would hide what
 // happened to it.
 void refuse_without_manifest(const std::string& folder) {
@@ -75,7 +71,7 @@ void refuse_without_manifest(const std::string& folder) {
 // A folder with a part of one holds none.
 bool holds_copy(const Task& task, const std::string& folder) {
   try {
-    return !task.find_copies(folder).empty();
+    return !task.find_sources(folder).empty();
   } catch (const Error&) {
     return false;
   }
@@ -108,7 +104,7 @@ void prepare(const TaskSpec& spec, const Task& task, const std::string& folder,
                      .unit_scale = true,
                      .quiet = quiet});
   if (sources.empty()) {
-    task.make(usual_options(folder), progress);
+    task.make({.out = folder}, progress);
   } else {
     import_data(task, sources, folder, progress);
   }
@@ -119,10 +115,10 @@ void prepare(const TaskSpec& spec, const Task& task, const std::string& folder,
 // it made. When it fails, the next one tries.
 void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& folder,
                      const std::vector<std::string>& sources, bool quiet) {
-  const WaitingLock turn(folder + ".turn", patience(folder, quiet));
+  const FileLock turn(folder + ".turn", patience(folder, quiet));
   if (is_prepared(folder)) return;
   // `lra data make` and `lra data import` do not take turns, but lock what they write.
-  { const WaitingLock writer(lock_of(folder), patience(folder, quiet)); }
+  { const FileLock writer(lock_of(folder), patience(folder, quiet)); }
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
@@ -168,31 +164,18 @@ void find_below(const Task& task, const std::string& folder, int depth, int& num
   }
 }
 
-// Refuses a `root` without data that is one level off: names the level at which official files lie.
-// Files some levels below may have been meant, and are not replaced by generated data.
-void refuse_other_level(const Task& task, const std::string& root) {
-  constexpr int kLevelsBelow = 3, kLevelsAbove = 2;
+// Refuses a `root` without data below which official files lie: they may have been meant, and are
+// not replaced by generated data.
+void refuse_deeper_files(const Task& task, const std::string& root) {
+  constexpr int kLevelsBelow = 3;
   std::vector<std::string> found;
   int num_looked_into = 0;
   find_below(task, root, kLevelsBelow, num_looked_into, found);
-  const auto refuse = [&](const std::string& what, const std::string& other) {
-    throw Error({.where = root,
-                 .what = what,
-                 .expected = "the data folder itself",
-                 .advice = "name it with --data " + shell_word(other)});
-  };
-  if (!found.empty()) refuse("official files are deeper, in " + quoted_list(found, 4), found[0]);
-  if (!is_folder(root) || task.can_generate()) return;
-  const std::string inner = (fs::absolute(root) / "").lexically_normal().string();
-  fs::path above = fs::path(inner).parent_path();
-  for (int level = 0; level < kLevelsAbove; ++level) {
-    above = above.parent_path();
-    if (!holds_copy(task, above.string())) continue;
-    const std::string copy = task.find_sources(above.string()).front();
-    if (inner.starts_with(copy + "/")) {
-      refuse("lies within the official files in " + copy, above.string());
-    }
-  }
+  if (found.empty()) return;
+  throw Error({.where = root,
+               .what = "official files are deeper, in " + quoted_list(found, 4),
+               .expected = "the data folder itself",
+               .advice = "name it with --data " + shell_word(found[0])});
 }
 
 // The data set of a user's own that a task names is not there.
@@ -257,40 +240,17 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
   imported.writer.publish();
 }
 
-std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
-                                                   const std::string& root) {
-  auto copies = task.find_copies(root);
+std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
+                                       const std::string& root) {
+  auto sources = task.find_sources(root);
   const std::string own = own_folder(spec, task, root);
   // Side files of prepared data are named as official ones are.
-  if (is_prepared(own)) return copies;
-  for (auto& copy : task.find_copies(own)) {
-    if (std::ranges::find(copies, copy) == copies.end()) copies.push_back(std::move(copy));
-  }
-  return copies;
-}
-
-std::string several_copies(const std::vector<std::vector<std::string>>& copies) {
-  // The first file or folder of a copy represents all of it.
-  const auto name_of = [](const std::vector<std::string>& copy) {
-    constexpr std::string_view kRelease = "lra_release/";
-    std::string name = copy.front();
-    const size_t twice = name.find(std::string(kRelease) + std::string(kRelease));
-    return twice == std::string::npos ? name : name.erase(twice, kRelease.size());
-  };
-  std::vector<std::string> others;
-  for (const auto& copy : copies) {
-    if (name_of(copy) != name_of(copies[0])) others.push_back(copy.front());
-  }
-  if (others.empty()) return "";
-  return copies[0].front() + " is read first; " + quoted_list(others, 4) +
-         (others.size() == 1 ? " is another copy" : " are other copies") + ", which is not read";
+  return !sources.empty() || is_prepared(own) ? sources : task.find_sources(own);
 }
 
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root) {
-  return is_prepared(prepared_folder(spec, task, root)) || !copies_under(spec, task, root).empty();
+  return is_prepared(prepared_folder(spec, task, root)) || !sources_under(spec, task, root).empty();
 }
-
-int64_t num_generated(const Task& task) { return task.num_to_make(usual_options("")); }
 
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root) {
   return task.can_generate() || data_found(spec, task, root);
@@ -393,15 +353,16 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     for (const std::string& place : {root, own, own + kPreparedEnding}) {
       refuse_without_manifest(place);
     }
-    const auto copies = copies_under(spec, task, root);
-    const auto sources = copies.empty() ? std::vector<std::string>() : copies.front();
-    if (copies.empty()) refuse_other_level(task, root);
+    const std::vector<std::string> sources = sources_under(spec, task, root);
+    if (sources.empty()) refuse_deeper_files(task, root);
     if (spec.settings_of) refuse_missing_own(spec, task.data_name(), root, folder);
-    if (copies.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
-    if (copies.empty()) refuse_other_contents(spec, own);
-    if (copies.empty()) refuse_new_root(spec, root, folder);
-    if (sources.empty() && !quiet) {
-      print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
+    if (sources.empty()) {
+      if (!task.can_generate()) refuse_missing(spec, root, folder);
+      refuse_other_contents(spec, own);
+      refuse_new_root(spec, root, folder);
+      if (!quiet) {
+        print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
+      }
     }
     make_folder(root);
     refuse_read_only(spec, root, sources);

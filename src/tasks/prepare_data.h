@@ -9,13 +9,9 @@
 
 namespace lra::tasks {
 
-// The copies of raw official data in the root and in ROOT/TASK, as Task::find_copies().
-std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
-                                                   const std::string& root);
-
-// One sentence on which of several copies is read and which are not; empty unless there are
-// several. A release within a release (lra_release/lra_release) is one copy.
-std::string several_copies(const std::vector<std::vector<std::string>>& copies);
+// The raw official data in the root or in ROOT/TASK, as Task::find_sources().
+std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
+                                       const std::string& root);
 
 // A task as determined by data under `root`: for one that takes its shape from its data,
 // "custom:NAME" and the settings that the data states about itself, with lower priority than a
@@ -42,9 +38,6 @@ std::string default_data_root();
 
 // True if there is data, prepared or importable.
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);
-
-// Examples that prepare_data would generate, in all splits together.
-int64_t num_generated(const Task& task);
 
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);

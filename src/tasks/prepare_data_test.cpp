@@ -5,13 +5,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "io/toml.h"
+#include "tasks/all.h"
 #include "tasks/data_origin.h"
-#include "tasks/listops/listops.h"
 #include "tasks/text/test_reviews.h"
-#include "tasks/text/text.h"
 
 namespace lra::training {
 namespace {
@@ -154,20 +152,6 @@ TEST_F(NothingGenerated, OrTakenForNewerFiles) {
   EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
 }
 
-// An archive that is unpacked keeps the times of its files.
-TEST_F(NothingGenerated, OrTakenForFilesThatCameLaterWithTimesOfTheirOwn) {
-  make(root_.path("made"), 1);
-  task_->export_official(Dataset::open(root_.path("made")), root_.path("data"));
-  EXPECT_THAT(warnings(), ElementsAre());
-  const std::string file = root_.path("data/listops-1000/basic_val.tsv");
-  const auto when = fs::last_write_time(file);
-  // The clock that stamps files ticks every few milliseconds.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  write_text(file, "another");
-  fs::last_write_time(file, when);
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
-}
-
 TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
   make(root_.path("made"), 1);
   const Dataset made = Dataset::open(root_.path("made"));
@@ -179,32 +163,12 @@ TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
   EXPECT_THAT(error(), HasSubstr("'" + raw + "' and '" + root_.path("data/yours") + "'"));
 }
 
-TEST_F(NothingGenerated, WithoutSayingWhichOfTwoCopiesIsRead) {
-  make(root_.path("made"), 1);
-  const Dataset made = Dataset::open(root_.path("made"));
-  task_->export_official(made, root_.path("data"));
-  task_->export_official(made, root_.path("data/lra_release"));
-  task_->export_official(made, root_.path("data/lra_release/lra_release"));
-  EXPECT_THAT(warnings(),
-              ElementsAre(AllOf(HasSubstr("data/listops-1000/basic_train.tsv is read first"),
-                                HasSubstr("'" + root_.path("data/lra_release/listops-1000")))));
-  fs::remove_all(root_.path("data/listops-1000"));
-  fs::remove_all(root_.path("data/listops"));
-  EXPECT_THAT(warnings(), ElementsAre()) << "a release within a release";
-}
-
-// Text cannot be generated: its files are looked for above as well.
-TEST(PrepareData, NamesTheFolderAboveThatWasMeant) {
+TEST(PrepareData, NamesTheTaskWithoutDataThatCannotBeGenerated) {
   const TestFolder root;
   const auto task = tasks::kTextTask.make(parse_toml("", "test"));
-  tasks::write_small_imdb(root.path("data"), 2);
   const auto error = [&](const std::string& folder) {
     return error_of([&] { prepare_data(tasks::kTextTask, *task, root.path(folder), true); });
   };
-  for (const char* inner : {"data/aclImdb/train", "data/aclImdb/test/neg/"}) {
-    EXPECT_THAT(error(inner),
-                HasSubstr("lies within the official files in " + root.path("data/aclImdb")));
-  }
   fs::create_directories(root.path("data/other"));
   EXPECT_THAT(error("data/other"), HasSubstr("no data for text in this folder"));
   EXPECT_THAT(error("data/none"), HasSubstr("there is no such folder"));

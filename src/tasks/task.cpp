@@ -1,5 +1,7 @@
 #include "tasks/task.h"
 
+#include <charconv>
+
 #include "base/error.h"
 
 namespace lra::tasks {
@@ -9,17 +11,21 @@ ImportedData completed(DatasetWriter writer, std::vector<checks::SharedGroup> gr
   return {std::move(writer), std::move(groups)};
 }
 
-int64_t Task::num_to_make(const MakeOptions&) const { return 0; }
+std::array<int64_t, 3> Task::sizes(const MakeOptions& options) const {
+  const auto [train, val, test] = usual_sizes();
+  return {options.num_train.value_or(train), options.num_val.value_or(val),
+          options.num_test.value_or(test)};
+}
+
+int64_t Task::num_to_make(const MakeOptions& options) const {
+  const auto [train, val, test] = sizes(options);
+  return train + val + test;
+}
 
 void Task::make(const MakeOptions&, Progress&) const {
   throw Error({.where = "lra data make",
                .what = "this task cannot be generated: its data is collected, not drawn",
                .advice = "use 'lra data fetch' or 'lra data import'"});
-}
-
-std::vector<std::string> Task::find_sources(const std::string& root) const {
-  auto copies = find_copies(root);
-  return copies.empty() ? std::vector<std::string>() : std::move(copies.front());
 }
 
 checks::DataFacts Task::data_facts(const Dataset& dataset) const {
@@ -30,6 +36,24 @@ checks::DataFacts Task::data_facts(const Dataset& dataset) const {
                     .length = task.length},
           .label_names = label_names(dataset),
           .scaling = scaling_of(dataset)};
+}
+
+Manifest new_manifest(const TaskSpec& spec, const std::string& source) {
+  Manifest manifest;
+  manifest.task = spec.name;
+  manifest.task_version = spec.version;
+  manifest.source = source;
+  return manifest;
+}
+
+std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
+  const auto found = manifest.settings.find(key);
+  if (found == manifest.settings.end()) return std::nullopt;
+  const std::string& text = found->second;
+  uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 std::string byte_token_text(int32_t token) {

@@ -1,5 +1,5 @@
-// A task: the source and shape of its examples. Adding one = one .cpp, one header that declares its
-// spec, one TOML under configs/tasks, its name in the table of all.cpp.
+// A task: the source and shape of its examples. Adding one = one .cpp, one TOML under
+// configs/tasks, its spec in all.h and in the table of all.cpp.
 //
 // Goals of the room `tasks`: the published data and generators bit by bit, the differences
 // documented, and users' own data as equals of them. Non-goals: augmentation, tokenizers, tasks
@@ -83,8 +83,10 @@ class Task {
   virtual void refuse_other_kind(const Dataset&) const {}
 
   virtual bool can_generate() const { return false; }
-  // Number of examples that make() will draw: the total of its progress bar.
-  virtual int64_t num_to_make(const MakeOptions& options) const;
+  // Examples of train, val and test that make() draws if the options do not say otherwise.
+  virtual std::array<int64_t, 3> usual_sizes() const { return {}; }
+  std::array<int64_t, 3> sizes(const MakeOptions& options) const;
+  int64_t num_to_make(const MakeOptions& options) const;  // in all splits together
   // Throws lra::Error: the folder exists, the disk is full, a stop was requested (exit code 3), or
   // the task cannot be generated.
   virtual void make(const MakeOptions& options, Progress& progress) const;
@@ -94,11 +96,9 @@ class Task {
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
   virtual ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                               Progress& progress) const = 0;
-  // The copies of raw official data under a data root, each as arguments for import, the one that
-  // is read first; empty when there is none. Throws lra::Error where only a part of one is there.
-  virtual std::vector<std::vector<std::string>> find_copies(const std::string& root) const = 0;
-  // The first of them; empty when there is none.
-  std::vector<std::string> find_sources(const std::string& root) const;
+  // The raw official data under a data root, as arguments for import; empty when there is none.
+  // Throws lra::Error where only a part of it is there.
+  virtual std::vector<std::string> find_sources(const std::string&) const { return {}; }
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
@@ -140,7 +140,7 @@ checks::DataFacts with_sizes(checks::DataFacts facts, const Config& config) {
   return facts;
 }
 
-// TaskSpec::describe and TaskSpec::resolve of a task with these settings.
+// TaskSpec::describe, resolve and make of a task with these settings.
 template <typename Config>
 std::vector<FieldInfo> describe_task() {
   return describe_config<Config>();
@@ -148,6 +148,10 @@ std::vector<FieldInfo> describe_task() {
 template <typename Config>
 ConfigTable resolve_task(const ConfigTable& config) {
   return resolve_config<Config>(config, "task");
+}
+template <typename OneTask, typename Config>
+std::unique_ptr<Task> make_task_of(const ConfigTable& config) {
+  return std::make_unique<OneTask>(read_config<Config>(config, "task"));
 }
 
 struct TaskSpec {
@@ -176,5 +180,10 @@ struct TaskSpec {
   // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).
   double mask_fraction = 0.15;
 };
+
+// That of a dataset of the task; `source` is "generated" or "imported".
+Manifest new_manifest(const TaskSpec& spec, const std::string& source);
+// A whole number among the settings of a manifest; nothing if it is not there or no number.
+std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key);
 
 }  // namespace lra::tasks

@@ -11,7 +11,8 @@
 namespace lra::report {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 320, kRight = 540, kTop = 12;
+constexpr int kWidth = 560, kHeight = 320;
+constexpr double kRight = 540, kTop = 12;
 constexpr double kLetter = 6.5;                // mean width of one
 constexpr double kMaxRadius = 21;              // of a circle
 constexpr int kNumColors = 8, kNumDashes = 3;  // of page.css: c0 .. c7, d0 .. d2
@@ -55,21 +56,17 @@ struct Range {
   }
 };
 
-std::string number(double value) { return fixed(value, 1); }
-
 std::string line_svg(const char* kind, double x1, double y1, double x2, double y2) {
-  return std::string("<line class=\"") + kind + "\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) +
-         "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) + "\"/>";
+  return filled(R"(<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>)", {kind, x1, y1, x2, y2});
 }
 
 // `angle`: degrees, around its place.
-std::string text_svg(double x, double y, const std::string& anchor, const std::string& text,
+std::string text_svg(double x, double y, const char* anchor, const std::string& text,
                      const char* kind = "", int angle = 0) {
-  const std::string place = number(x) + " " + number(y);
-  return "<text class=\"" + std::string(kind) + "\" text-anchor=\"" + anchor + "\" x=\"" +
-         number(x) + "\" y=\"" + number(y) + "\"" +
-         (angle ? " transform=\"rotate(" + std::to_string(angle) + " " + place + ")\"" : "") + ">" +
-         html(text) + "</text>";
+  const std::string turn =
+      angle ? filled(" transform=\"rotate({} {} {})\"", {angle, x, y}) : std::string();
+  return filled(R"(<text class="{}" text-anchor="{}" x="{}" y="{}"{}>{}</text>)",
+                {kind, anchor, x, y, turn, html(text)});
 }
 
 std::string title_svg(const std::string& text) { return "<title>" + html(text) + "</title>"; }
@@ -95,9 +92,9 @@ std::string x_axis_svg(const Scale& x, double left, double bottom, const std::st
 }
 
 std::string svg_of(const char* kind, const std::string& description, const std::string& content) {
-  return std::string("<svg class=\"chart ") + kind + "\" viewBox=\"0 0 " + fixed(kWidth, 0) + " " +
-         fixed(kHeight, 0) + "\" role=\"img\" aria-label=\"" + html(description) + "\">\n" +
-         content + "</svg>\n";
+  return filled(R"(<svg class="chart {}" viewBox="0 0 {} {}" role="img" aria-label="{}">)"
+                "\n{}</svg>\n",
+                {kind, kWidth, kHeight, html(description), content});
 }
 
 // Draws in units of steps and percents, so that the script reads values where it sees lines; the
@@ -109,8 +106,10 @@ std::string curve_svg(const ChartLine& line) {
   }
   // A path of one point draws nothing; a zero-length line with round ends draws a dot.
   const bool is_single = line.points.size() == 1;
-  return "<path class=\"curve " + style_class(line.style) + (is_single ? " dot" : "") + "\" d=\"" +
-         path + (is_single ? "h0" : "") + "\">" + title_svg(line.name) + "</path>\n";
+  return filled(R"(<path class="curve {}{}" d="{}{}">{}</path>)",
+                {style_class(line.style), is_single ? " dot" : "", path, is_single ? "h0" : "",
+                 title_svg(line.name)}) +
+         "\n";
 }
 
 struct Box {
@@ -209,11 +208,11 @@ std::string line_chart(const std::string& description, const std::vector<ChartLi
   for (const ChartLine& line : lines) curves += curve_svg(line);
   return svg_of("lines", description,
                 y_axis_svg(y, kLeft, "") + x_axis_svg(x, kLeft, kBottom, "training step") +
-                    "<svg x=\"" + number(kLeft) + "\" y=\"" + number(kTop) + "\" width=\"" +
-                    number(kRight - kLeft) + "\" height=\"" + number(kBottom - kTop) +
-                    "\" overflow=\"visible\" preserveAspectRatio=\"none\" viewBox=\"0 " +
-                    number(-y.ticks.back()) + " " + number(x.span()) + " " + number(y.span()) +
-                    "\">\n" + curves + "</svg>");
+                    filled(R"(<svg x="{}" y="{}" width="{}" height="{}" overflow="visible" )"
+                           R"(preserveAspectRatio="none" viewBox="0 {} {} {}">)"
+                           "\n{}</svg>",
+                           {kLeft, kTop, kRight - kLeft, kBottom - kTop, -y.ticks.back(), x.span(),
+                            y.span(), curves}));
 }
 
 std::string circle_chart(const std::string& description, const std::string& x_title,
@@ -237,14 +236,15 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
   }
   std::sort(front.begin(), front.end(), [](auto& a, auto& b) { return a.x < b.x; });
   std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kLeft, kBottom, x_title), points;
-  for (const ChartPoint& at : front) points += number(at.x) + "," + number(at.y) + " ";
-  svg += "<polyline class=\"front\" points=\"" + points + "\"/>\n";
+  for (const ChartPoint& at : front) points += filled("{},{} ", {at.x, at.y});
+  svg += filled("<polyline class=\"front\" points=\"{}\"/>\n", {points});
   NamePlaces names(discs);
   for (size_t i = 0; i < circles.size(); ++i) {
     const auto& [at, radius] = discs[i];
-    svg += "<circle class=\"" + style_class(circles[i].is_marked ? 1 : 0) + "\" cx=\"" +
-           number(at.x) + "\" cy=\"" + number(at.y) + "\" r=\"" + number(radius) + "\">" +
-           title_svg(circles[i].remark) + "</circle>" + names.name_svg(discs[i], circles[i].name);
+    svg += filled(R"(<circle class="{}" cx="{}" cy="{}" r="{}">{}</circle>)",
+                  {style_class(circles[i].is_marked ? 1 : 0), at.x, at.y, radius,
+                   title_svg(circles[i].remark)}) +
+           names.name_svg(discs[i], circles[i].name);
   }
   return svg_of("circles", description, svg);
 }
@@ -270,11 +270,10 @@ std::string bar_chart(const std::string& description, const std::string& y_title
     const double middle = left + width * (static_cast<double>(g) + 0.5);
     for (size_t i = 0; i < group.values.size(); ++i) {
       const double top = y(group.values[i]);
-      svg += "<rect class=\"" + style_class(i ? kNumColors - 1 : 0) + "\" x=\"" +
-             number(middle - 0.35 * width + bar * static_cast<double>(i)) + "\" y=\"" +
-             number(top) + "\" width=\"" + number(bar) + "\" height=\"" + number(bottom - top) +
-             "\">" + title_svg(group.name + ", " + legend[i] + ": " + fixed(group.values[i], 1)) +
-             "</rect>\n";
+      svg += filled("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
+                    {style_class(i ? kNumColors - 1 : 0),
+                     middle - 0.35 * width + bar * static_cast<double>(i), top, bar, bottom - top,
+                     title_svg(group.name + ", " + legend[i] + ": " + fixed(group.values[i], 1))});
     }
     svg += text_svg(middle, bottom + 18, is_slanted ? "end" : "middle", shortened(group.name), "",
                     is_slanted ? -35 : 0) +
@@ -293,15 +292,14 @@ std::string panel_line_svg(const std::vector<ChartPanelPoint>& points, const Sca
   for (const ChartPanelPoint& p : points) {
     const double at = x(p.place), high = std::min(y.ticks.back(), p.value + p.half_width),
                  low = std::max(y.low(), p.value - p.half_width);
-    line += number(at) + "," + number(y(p.value)) + " ";
-    svg += "<g>" +
-           title_svg(p.name + ": " + fixed(p.value, 1) + " ± " + fixed(p.half_width, 1) + " %, " +
-                     counted(p.num_examples, "example")) +
-           line_svg("interval", at, y(low), at, y(high)) + "<circle class=\"c0\" cx=\"" +
-           number(at) + "\" cy=\"" + number(y(p.value)) + "\" r=\"3\"/></g>\n";
+    line += filled("{},{} ", {at, y(p.value)});
+    svg += filled("<g>{}{}<circle class=\"c0\" cx=\"{}\" cy=\"{}\" r=\"3\"/></g>\n",
+                  {title_svg(filled("{}: {} ± {} %, ", {p.name, p.value, p.half_width}) +
+                             counted(p.num_examples, "example")),
+                   line_svg("interval", at, y(low), at, y(high)), at, y(p.value)});
   }
   if (!is_ordered) return svg;
-  return svg + "<polyline class=\"curve c0\" points=\"" + line + "\"/>\n";
+  return svg + filled("<polyline class=\"curve c0\" points=\"{}\"/>\n", {line});
 }
 
 // All names of the groups where they fit, else the first and the last.
@@ -315,11 +313,8 @@ std::string panel_names_svg(const Scale& x, double at, const std::vector<std::st
   for (size_t i = 0; i < groups.size(); ++i) {
     const bool is_first = i == 0, is_last = i + 1 == groups.size();
     if (!all_fit && !is_first && !is_last) continue;
-    svg += text_svg(x(static_cast<double>(i)), at,
-                    all_fit    ? "middle"
-                    : is_first ? "start"
-                               : "end",
-                    shortened(groups[i]));
+    const char* anchor = all_fit ? "middle" : is_first ? "start" : "end";
+    svg += text_svg(x(static_cast<double>(i)), at, anchor, shortened(groups[i]));
   }
   return svg;
 }
@@ -332,10 +327,11 @@ std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
            text_svg(x.begin - 14, y(tick) + 4, "end", y.text(tick));
   }
   for (const auto& line : panel.lines) svg += panel_line_svg(line, x, y, is_ordered);
-  return "<figure><figcaption>" + html(panel.name) +
-         "</figcaption><svg class=\"chart panel\" viewBox=\"0 0 260 150\" role=\"img\" "
-         "aria-label=\"" +
-         html(panel.name) + "\">\n" + svg + "</svg></figure>\n";
+  return filled(
+      R"(<figure><figcaption>{}</figcaption><svg class="chart panel" viewBox="0 0 260 150" )"
+      R"(role="img" aria-label="{}">)"
+      "\n{}</svg></figure>\n",
+      {html(panel.name), html(panel.name), svg});
 }
 
 }  // namespace
@@ -362,8 +358,9 @@ std::string panel_charts(const std::vector<ChartPanel>& panels,
 std::string legend_html(const std::vector<LegendEntry>& entries) {
   std::string text = "<ul class=\"legend\">";
   for (const LegendEntry& entry : entries) {
-    text += "<li><svg viewBox=\"0 0 22 8\" aria-hidden=\"true\"><path class=\"curve " +
-            style_class(entry.style) + "\" d=\"M1 4h20\"/></svg>" + html(entry.name) + "</li>";
+    text += filled(R"(<li><svg viewBox="0 0 22 8" aria-hidden="true"><path class="curve {}" )"
+                   R"(d="M1 4h20"/></svg>{}</li>)",
+                   {style_class(entry.style), html(entry.name)});
   }
   return text + "</ul>\n";
 }

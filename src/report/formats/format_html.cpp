@@ -3,12 +3,11 @@
 // past the escapes could not run or load anything.
 #include <set>
 
-#include "report/formats/csp_hash.h"
 #include "report/formats/formats.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
 #include "report/tables/comparisons.h"
-#include "report/tables/curves.h"
 #include "report/tables/literature.h"
 #include "report/tables/tables.h"
 
@@ -54,7 +53,7 @@ std::string header_html(const ReportInput& input, const std::vector<Section>& se
     trained += record.kind == "train";
     latest = std::max(latest, record.provenance.finished_utc);
   }
-  std::string text = "<header>\n<h1>" + html(input.title) + "</h1>\n<p class=\"facts\">" +
+  std::string text = "<header>\n<h1>" + html(input.options.title) + "</h1>\n<p class=\"facts\">" +
                      count_text(trained, "run") + ", " +
                      count_text(input.records.size() - trained, "measurement") + ", " +
                      count_text(models.size(), "model") + ", " +
@@ -83,18 +82,20 @@ std::string folded_html(const std::vector<std::string>& lines, const std::string
 }
 
 std::string board_section(const ReportInput& input) {
-  const std::string warnings = folded_html(input.board.warnings, "warning", "warnings") +
-                               folded_html(input.problems, "file left out", "files left out");
+  const std::string warnings =
+      folded_html(input.board.warnings, "warning", "warnings") +
+      folded_html(input.options.problems, "file left out", "files left out");
   return leaderboard_html(input) + table_html(best_table(input.board)) + warnings +
          quality_and_speed_html(input);
 }
 
 // Published results of the field, one click away.
 std::string published_section(const ReportInput& input) {
-  if (input.literature.results.empty() || input.board.rows.empty()) return "";
-  const Table table = literature_table(input.literature);
-  return std::string("<details class=\"more-rows\"") + (input.show_literature ? " open" : "") +
-         "><summary><b>" + std::to_string(table.rows.size()) +
+  if (input.options.literature.results.empty() || input.board.rows.empty()) return "";
+  const Table table = literature_table(input.options.literature);
+  return std::string("<details class=\"more-rows\"") +
+         (input.options.show_literature ? " open" : "") + "><summary><b>" +
+         std::to_string(table.rows.size()) +
          "</b> published results, not ranked with the runs: protocols, sizes and seeds differ"
          "</summary>\n<p class=\"caption\">" +
          html(table.caption) + "</p>\n" + bare_table_html(table) + "</details>\n";
@@ -108,9 +109,9 @@ std::string tables_section(const std::vector<Table>& tables) {
 
 std::string paper_tables_section(const ReportInput& input) {
   return tables_section(efficiency_tables(input, "train")) +
-         tables_section({generalization_table(input.analyses)}) +
+         tables_section({generalization_table(input.options.analyses)}) +
          tables_section(efficiency_tables(input, "infer")) +
-         tables_section({convergence_table(input.analyses)}) + missing_tables_html(input);
+         tables_section({convergence_table(input.options.analyses)}) + missing_tables_html(input);
 }
 
 // A table that has the section's title.
@@ -139,7 +140,8 @@ std::string format_html(const ReportInput& input) {
       {"tables", "Tables 2 to 5", paper_tables_section(input)},
       {"figures", "Figures", figures_html(input)},
       {"controls", "Controls",
-       tables_section({controls_table(input.analyses), reach_table(input.analyses)})},
+       tables_section(
+           {controls_table(input.options.analyses), reach_table(input.options.analyses)})},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
        tables_section({training_speed_table(input.board), measurement_table(input.board)})},
@@ -149,8 +151,8 @@ std::string format_html(const ReportInput& input) {
        input.board.rows.empty() ? "" : list_html(paper_notes(), "notes")},
   };
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
-  std::string page =
-      head_html(clean(input.title)) + "<body>\n" + header_html(input, sections) + "<main>\n";
+  std::string page = head_html(clean(input.options.title)) + "<body>\n" +
+                     header_html(input, sections) + "<main>\n";
   for (const Section& section : sections) {
     page += "<section id=\"" + section.id + "\">\n<h2>" + html(section.title) + "</h2>\n" +
             section.body + "</section>\n";

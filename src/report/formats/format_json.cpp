@@ -2,9 +2,10 @@
 #include "io/json.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
 #include "report/tables/claims.h"
 #include "report/tables/comparisons.h"
-#include "report/tables/task_averages.h"
+#include "report/tables/tables.h"
 #include "report/tables/trade_off.h"
 
 namespace lra::report {
@@ -13,6 +14,7 @@ namespace {
 Json optional_number(std::optional<double> value) {
   return value ? json_number(*value) : Json(nullptr);
 }
+Json optional_count(std::optional<int64_t> value) { return value ? Json(*value) : Json(nullptr); }
 
 // `compared` is our figure if it may be compared with the paper.
 Json comparison(std::optional<double> ours, std::optional<double> compared,
@@ -46,13 +48,12 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["unfinished"] = cell.num_unfinished;
   json["validation"] = cell.validation;
   json["division"] = cell.division;
-  json["parameters"] = cell.num_parameters ? Json(*cell.num_parameters) : Json(nullptr);
+  json["parameters"] = optional_count(cell.num_parameters);
   json["train_seconds"] = optional_number(cell.train_seconds);
   json["tokens_per_s"] = optional_number(cell.speed.tokens_per_s);
   json["steps_per_s"] = optional_number(cell.speed.steps_per_s);
   json["relative_speed"] = optional_number(cell.speed.relative);
-  const auto peak = cell.speed.peak_memory_bytes;
-  json["peak_memory_bytes"] = peak ? Json(*peak) : Json(nullptr);
+  json["peak_memory_bytes"] = optional_count(cell.speed.peak_memory_bytes);
   return json;
 }
 
@@ -191,7 +192,7 @@ Json cleaned(const Json& json) {
 
 std::string format_json(const ReportInput& input) {
   const Leaderboard& board = input.board;
-  Json json = {{"schema", 1}, {"title", input.title}, {"num_runs", board.num_runs}};
+  Json json = {{"schema", 1}, {"title", input.options.title}, {"num_runs", board.num_runs}};
   json["tasks"] = list_of(board.columns, [](const TaskColumn& column) {
     return Json{{"task", column.task}, {"title", column.title}, {"version", column.version}};
   });
@@ -205,12 +206,12 @@ std::string format_json(const ReportInput& input) {
   json["claims"] = list_of(judge_claims(input), claim_json);
   json["figure3"] = {{"ours", trade_off_json(our_trade_off(input))},
                      {"paper", trade_off_json(paper_trade_off())}};
-  json["analyses"] = list_of(input.analyses, [](const Analysis& analysis) {
+  json["analyses"] = list_of(input.options.analyses, [](const Analysis& analysis) {
     return parse_json(to_json(analysis.record), "analysis");
   });
   const auto text = [](const auto& line) { return Json(std::string(line)); };
   json["warnings"] = list_of(board.warnings, text);
-  json["left_out"] = list_of(input.problems, text);
+  json["left_out"] = list_of(input.options.problems, text);
   json["notes"] = list_of(paper_notes(), text);
   json["records"] = list_of(
       input.records, [](const RunRecord& record) { return parse_json(to_json(record), "record"); });

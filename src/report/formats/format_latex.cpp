@@ -1,8 +1,8 @@
 // Tables for \usepackage{booktabs}, ready to be pasted: no comments, no preamble.
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
 #include "report/tables/comparisons.h"
-#include "report/tables/results_table.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -11,15 +11,8 @@ namespace {
 // Follows the paper: the best figure of a column is bold, the second underlined.
 std::string latex_cell(const TableCell& cell) {
   const std::string text = latex(cell.text + signs_of(cell.marks));
-  switch (cell.emphasis) {
-    case Emphasis::kBest:
-      return "\\textbf{" + text + "}";
-    case Emphasis::kSecond:
-      return "\\underline{" + text + "}";
-    case Emphasis::kPlain:
-    case Emphasis::kQuiet:
-      break;
-  }
+  if (cell.emphasis == Emphasis::kBest) return "\\textbf{" + text + "}";
+  if (cell.emphasis == Emphasis::kSecond) return "\\underline{" + text + "}";
   return text;
 }
 
@@ -53,7 +46,7 @@ std::string format_latex(const ReportInput& input) {
   }
   for (const auto make :
        {generalization_table, convergence_table, span_table, controls_table, reach_table}) {
-    tables.push_back(make(input.analyses));
+    tables.push_back(make(input.options.analyses));
   }
   std::string text;
   for (const Table& table : tables) {

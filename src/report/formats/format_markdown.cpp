@@ -1,6 +1,7 @@
 // GitHub-flavoured Markdown: pipe tables and lists.
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -43,12 +44,12 @@ std::string list_text(const std::string& title, const Lines& lines) {
 }  // namespace
 
 std::string format_markdown(const ReportInput& input) {
-  std::string text = "# " + markdown(input.title) + "\n\n";
+  std::string text = "# " + markdown(input.options.title) + "\n\n";
   for (const Table& table : all_tables(input)) {
     text += "## " + markdown(table.title) + "\n\n" + markdown_table(table) + "\n";
   }
   text += list_text("Warnings", input.board.warnings);
-  text += list_text("Left out", input.problems);
+  text += list_text("Left out", input.options.problems);
   if (input.board.rows.empty()) return text;
   return text + list_text("Notes on the paper's figures", paper_notes());
 }

@@ -7,18 +7,17 @@
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
 #include "report/formats/terminal_chart.h"
-#include "report/tables/baselines.h"
-#include "report/tables/curves.h"
+#include "report/report.h"
+#include "report/tables/leaderboard.h"
+#include "report/tables/run_facts.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
 
 Table accuracies(const Leaderboard& board) {
-  Table table{.title = "Test accuracy, percent",
-              .caption = marks_legend(board),
-              .header = {"Model"},
-              .rows = {}};
+  Table table{
+      .title = "Test accuracy, percent", .caption = marks_legend(board), .header = {"Model"}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   std::vector<std::string> marks;
   for (const Row& row : board.rows) {
@@ -40,8 +39,7 @@ Table accuracies(const Leaderboard& board) {
 Table speeds(const Leaderboard& board) {
   Table table{.title = "Training speed and memory",
               .caption = "Tokens per second, and the peak memory of tensors in a step.",
-              .header = {"Model"},
-              .rows = {}};
+              .header = {"Model"}};
   std::set<int64_t> lengths;
   std::map<std::string, std::map<int64_t, const SpeedRow*>> models;
   std::vector<std::string> order;
@@ -62,7 +60,7 @@ Table speeds(const Leaderboard& board) {
       const SpeedRow* row = found == models[title].end() ? nullptr : found->second;
       cells.push_back({row ? rate_text(row->measured.tokens_per_s) + "/s" : "-"});
       const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
-      cells.push_back({bytes > 0 ? human_bytes(static_cast<uint64_t>(bytes)) : "-"});
+      cells.push_back({bytes > 0 ? memory_text(bytes) : "-"});
     }
     table.rows.push_back(std::move(cells));
   }
@@ -71,13 +69,12 @@ Table speeds(const Leaderboard& board) {
 
 // The first run of each row that has a curve.
 std::string curves_text(const ReportInput& input) {
-  constexpr size_t kMostPoints = 1000;
   std::string text;
   for (size_t column = 0; column < input.board.columns.size(); ++column) {
     std::vector<TerminalCurve> curves;
     for (const Row& row : input.board.rows) {
       for (const size_t run : row.cells[column].runs) {
-        auto points = thinned_curve(input.records[run].val_curve, kMostPoints);
+        auto points = learning_curve(input.records[run]);
         if (points.size() < 2) continue;
         curves.push_back(
             {row_label(input.board, row, row.cells[column].settings), std::move(points)});
@@ -86,7 +83,8 @@ std::string curves_text(const ReportInput& input) {
     }
     if (curves.empty()) continue;
     text += clean(input.board.columns[column].title) + ", validation accuracy\n\n" +
-            terminal_chart(std::move(curves), {.color = input.color, .braille = input.braille});
+            terminal_chart(std::move(curves),
+                           {.color = input.options.color, .braille = input.options.braille});
   }
   return text;
 }
@@ -94,12 +92,12 @@ std::string curves_text(const ReportInput& input) {
 }  // namespace
 
 std::string format_summary(const ReportInput& input) {
-  std::string text = clean(input.title) + "\n\n";
+  std::string text = clean(input.options.title) + "\n\n";
   for (const Table& table : {accuracies(input.board), speeds(input.board)}) {
-    if (!table.rows.empty()) text += text_table(table, input.color);
+    if (!table.rows.empty()) text += text_table(table, input.options.color);
   }
   text += curves_text(input);
-  const size_t warnings = input.board.warnings.size() + input.problems.size();
+  const size_t warnings = input.board.warnings.size() + input.options.problems.size();
   if (warnings > 0) {
     text += std::to_string(warnings) + (warnings == 1 ? " warning" : " warnings") +
             ", see the report\n";

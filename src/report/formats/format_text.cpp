@@ -5,6 +5,7 @@
 #include "base/text_format.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -142,12 +143,13 @@ std::string text_table(Table table, bool color) {
 }
 
 std::string format_text(const ReportInput& input) {
-  std::string text = colored(clean(input.title), Emphasis::kBest, input.color) + "\n\n";
-  for (const Table& table : all_tables(input)) text += text_table(table, input.color);
-  text += list_text("Warnings", input.board.warnings, input.color);
-  text += list_text("Left out", input.problems, input.color);
+  std::string text =
+      colored(clean(input.options.title), Emphasis::kBest, input.options.color) + "\n\n";
+  for (const Table& table : all_tables(input)) text += text_table(table, input.options.color);
+  text += list_text("Warnings", input.board.warnings, input.options.color);
+  text += list_text("Left out", input.options.problems, input.options.color);
   if (input.board.rows.empty()) return text;
-  return text + list_text("Notes on the paper's figures", paper_notes(), input.color);
+  return text + list_text("Notes on the paper's figures", paper_notes(), input.options.color);
 }
 
 }  // namespace lra::report

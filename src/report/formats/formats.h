@@ -7,26 +7,19 @@
 #include "io/json.h"
 #include "report/record_files.h"
 #include "report/tables/leaderboard.h"
-#include "report/tables/speed_grid.h"
+#include "report/tables/speed.h"
 
 namespace lra::report {
 
-struct Literature;
+struct ReportOptions;
 
 // The input of every format.
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
   const Leaderboard& own;  // of users' own data, if the format keeps it apart; else empty
-  const std::vector<Analysis>& analyses;
   const std::vector<SpeedGrid>& grids;  // of the board's speeds
-  const std::string& title;
-  const std::vector<std::string>& problems;  // files that were left out, one line each
-  const Literature& literature;              // may be empty
-  bool show_literature = false;              // text, md; the page has it folded otherwise
-  bool color = false;                        // text, summary
-  std::string compare = {};                  // a model or its title; empty: the best
-  bool braille = false;                      // summary: curves of dots, in UTF-8
+  const ReportOptions& options;
 };
 
 std::string format_text(const ReportInput& input);

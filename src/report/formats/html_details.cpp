@@ -22,8 +22,7 @@ std::string paper_html(std::optional<double> ours, std::optional<double> paper) 
 std::string run_links(const std::vector<size_t>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) {
-    text += std::string(i ? ", " : "") + "<a href=\"#" + run_id(runs[i]) + "\">run " +
-            std::to_string(runs[i] + 1) + "</a>";
+    text += filled("{}<a href=\"#{}\">run {}</a>", {i ? ", " : "", run_id(runs[i]), runs[i] + 1});
   }
   return text;
 }
@@ -33,23 +32,24 @@ std::string task_row_html(const TaskColumn& column, const Cell& cell) {
       cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), cell.paper_v0),
       cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), cell.paper_v1)};
   const auto& deviation = cell.accuracy.deviation;
-  return "<tr><td class=\"word\">" + html(column.title) + "</td><td>" + html(figure_text(cell)) +
-         marks_html(cell.marks) + "</td><td>" +
-         (cell.interval ? "±" + fixed(*cell.interval, 2) : "-") + "</td><td>" +
-         (deviation ? fixed(*deviation, 2) : "-") + "</td><td>" + papers[0] + "</td><td>" +
-         papers[1] + "</td><td>" + size_text(cell.num_parameters) + "</td><td>" +
-         time_text(cell.train_seconds) + "</td><td>" + run_links(cell.runs) +
-         "</td><td class=\"word\">" +
-         html(joined({seeds_text(cell), lost_text(cell), texts_of(cell.marks)}, "; ")) +
-         "</td></tr>\n";
+  return filled(
+      R"(<tr><td class="word">{}</td><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>)"
+      R"(<td>{}</td><td>{}</td><td>{}</td><td class="word">{}</td></tr>)"
+      "\n",
+      {html(column.title), html(figure_text(cell)), marks_html(cell.marks),
+       cell.interval ? "±" + fixed(*cell.interval, 2) : "-", accuracy_text(deviation), papers[0],
+       papers[1], size_text(cell.num_parameters), time_text(cell.train_seconds),
+       run_links(cell.runs),
+       html(joined({seeds_text(cell), lost_text(cell), texts_of(cell.marks)}, "; "))});
 }
 
 std::string average_row_html(const char* name, const Average& average) {
   if (!average.ours) return "";
-  return std::string("<tr><td class=\"word\">") + name + "</td><td>" + accuracy_text(average.ours) +
-         "</td><td>-</td><td>-</td><td>" + paper_html(average.compared, average.paper_v0) +
-         "</td><td>" + paper_html(average.compared, average.paper_v1) +
-         "</td><td></td><td></td><td></td><td></td></tr>\n";
+  return filled(
+      R"(<tr><td class="word">{}</td><td>{}</td><td>-</td><td>-</td><td>{}</td><td>{}</td>)"
+      "<td></td><td></td><td></td><td></td></tr>\n",
+      {name, accuracy_text(average.ours), paper_html(average.compared, average.paper_v0),
+       paper_html(average.compared, average.paper_v1)});
 }
 
 }  // namespace
@@ -77,9 +77,7 @@ std::string row_details_html(const Leaderboard& board, const Row& row) {
                                                               {"revision", row.revisions},
                                                               {"machine", row.machines}};
   for (const auto& [name, value] : facts) {
-    if (!value.empty()) {
-      text += std::string("<dt>") + name + "</dt><dd>" + html(value) + "</dd>\n";
-    }
+    if (!value.empty()) text += filled("<dt>{}</dt><dd>{}</dd>\n", {name, html(value)});
   }
   return text + "</dl>\n";
 }

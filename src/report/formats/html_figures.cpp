@@ -1,4 +1,5 @@
-// Figures 1 to 5 of the paper, from our records.
+// Figures 1 to 5 of the paper, from our records, and where models fail: small multiples, one panel
+// a model, all with the same axes.
 #include <algorithm>
 #include <initializer_list>
 #include <set>
@@ -7,9 +8,10 @@
 
 #include "base/text_format.h"
 #include "report/formats/chart.h"
-#include "report/formats/csp_hash.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
+#include "report/report.h"
+#include "report/tables/breakdown.h"
 #include "report/tables/trade_off.h"
 
 namespace lra::report {
@@ -17,13 +19,14 @@ namespace {
 
 constexpr size_t kMostPictures = 12;  // of a kind: a page stays small
 
-// Empty when the record's picture could not be read.
-std::string picture_html(const Analysis& analysis, const std::string& name,
-                         const std::string& caption) {
+// Adds nothing when the record's picture could not be read.
+void add_picture(std::vector<std::string>& pictures, const Analysis& analysis,
+                 const std::string& name, const std::string& caption) {
   const auto found = analysis.pictures.find(name);
-  if (found == analysis.pictures.end()) return "";
-  return "<figure><img src=\"data:image/png;base64," + base64(found->second) + "\" alt=\"" +
-         html(caption) + "\"><figcaption>" + html(caption) + "</figcaption></figure>\n";
+  if (found == analysis.pictures.end()) return;
+  pictures.push_back(filled(R"(<figure><img src="data:image/png;base64,{}" alt="{}"><figcaption>)"
+                            "{}</figcaption></figure>\n",
+                            {base64(found->second), html(caption), html(caption)}));
 }
 
 std::string pictures_html(const std::string& title, const std::string& caption,
@@ -44,10 +47,6 @@ std::string pictures_and_table(const Table& table, const std::string& caption,
   if (table.rows.empty()) return "";
   const std::string shown = pictures_html(table.title, caption + " " + table.caption, pictures);
   return shown.empty() ? table_html(table) : shown + bare_table_html(table);
-}
-
-void add(std::vector<std::string>& pictures, std::string picture) {
-  if (!picture.empty()) pictures.push_back(std::move(picture));
 }
 
 std::string example_caption(const AnalysisRecord& record, const RolloutExample& example) {
@@ -130,10 +129,10 @@ std::string figure4(const std::vector<Analysis>& analyses) {
     if (!analysis.record.embeddings) continue;
     const std::string label = analysis_label(analysis.record) + ", " + analysis.record.task;
     const EmbeddingsResult& result = *analysis.record.embeddings;
-    add(pictures, picture_html(analysis, result.token_picture,
-                               label + ": similarity of each two token embeddings"));
-    add(pictures, picture_html(analysis, result.position_picture,
-                               label + ": similarity of each position embedding with all others"));
+    add_picture(pictures, analysis, result.token_picture,
+                label + ": similarity of each two token embeddings");
+    add_picture(pictures, analysis, result.position_picture,
+                label + ": similarity of each position embedding with all others");
   }
   const Table table = similarity_table(analyses);
   return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
@@ -144,8 +143,7 @@ std::string figure5(const std::vector<Analysis>& analyses) {
   for (const Analysis& analysis : analyses) {
     if (!analysis.record.rollout) continue;
     for (const RolloutExample& example : analysis.record.rollout->examples) {
-      add(pictures,
-          picture_html(analysis, example.picture, example_caption(analysis.record, example)));
+      add_picture(pictures, analysis, example.picture, example_caption(analysis.record, example));
     }
   }
   const Table table = rollout_table(analyses);
@@ -155,6 +153,37 @@ std::string figure5(const std::vector<Analysis>& analyses) {
       pictures);
 }
 
+constexpr size_t kMaxPanels = 12;  // of a figure: its table has all models
+
+// A panel for each model, in which its seeds are lines.
+std::vector<ChartPanel> panels_of(const BreakdownGrid& grid) {
+  std::vector<ChartPanel> panels;
+  for (const auto& [model, label, points] : grid.runs) {
+    auto panel = std::ranges::find(panels, model, &ChartPanel::name);
+    if (panel == panels.end()) panel = panels.insert(panel, ChartPanel{model, {}});
+    auto& line = panel->lines.emplace_back();
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].num_examples == 0) continue;
+      line.push_back({label + ", " + grid.groups[i], static_cast<double>(i), points[i].accuracy,
+                      points[i].half_width, points[i].num_examples});
+    }
+  }
+  return panels;
+}
+
+std::string breakdown_figure(const BreakdownGrid& grid) {
+  std::vector<ChartPanel> panels = panels_of(grid);
+  std::string caption =
+      "Percent, with 95 % intervals over the examples of each group; runs of one model together.";
+  if (panels.size() > kMaxPanels) {
+    caption += " The first " + std::to_string(kMaxPanels) + " of " + std::to_string(panels.size()) +
+               " models; the table has all.";
+    panels.resize(kMaxPanels);
+  }
+  return chart_figure(grid.title, caption, {panel_charts(panels, grid.groups, grid.is_ordered)},
+                      bare_table_html(breakdown_table(grid)));
+}
+
 // A list that names what is not among the records, and the commands that make it: pairs of what is
 // missing, if it is, and a command.
 std::string missing_html(const ReportInput& input,
@@ -162,32 +191,30 @@ std::string missing_html(const ReportInput& input,
   if (!has_benchmark(input)) return "";
   std::string items;
   for (const auto& [found, what, command] : wanted) {
-    if (!found)
-      items += std::string("<li>") + what + " among the records (" + command + ").</li>\n";
+    if (!found) items += filled("<li>{} among the records ({}).</li>\n", {what, command});
   }
   return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
 }
 
 bool has_analysis(const ReportInput& input, const char* kind) {
-  return !analyses_of(input.analyses, kind).empty();
+  return !analyses_of(input.options.analyses, kind).empty();
 }
 
 }  // namespace
 
 std::string figures_html(const ReportInput& input) {
-  return figure2(input.analyses) + figure3(input) + figure4(input.analyses) +
-         figure5(input.analyses) +
-         missing_html(
-             input,
-             {{has_analysis(input, "span"), "Figure 2: no span analysis", "lra analyze span"},
-              {has_analysis(input, "embeddings"), "Figure 4: no embeddings analysis",
-               "lra analyze embeddings"},
-              {has_analysis(input, "rollout"), "Figures 1 and 5: no rollout analysis",
-               "lra analyze rollout"},
-              {!our_trade_off(input).points.empty(),
-               "Figure 3, ours: no two models with test accuracies and measurements next to the "
-               "Transformer's",
-               "lra bench"}});
+  return figure2(input.options.analyses) + figure3(input) + figure4(input.options.analyses) +
+         figure5(input.options.analyses) +
+         missing_html(input, {{has_analysis(input, "span"), "Figure 2: no span analysis",
+                               "lra analyze span"},
+                              {has_analysis(input, "embeddings"),
+                               "Figure 4: no embeddings analysis", "lra analyze embeddings"},
+                              {has_analysis(input, "rollout"),
+                               "Figures 1 and 5: no rollout analysis", "lra analyze rollout"},
+                              {!our_trade_off(input).points.empty(),
+                               "Figure 3, ours: no two models with test accuracies and "
+                               "measurements next to the Transformer's",
+                               "lra bench"}});
 }
 
 std::string quality_and_speed_html(const ReportInput& input) {
@@ -214,6 +241,13 @@ std::string missing_tables_html(const ReportInput& input) {
                "lra analyze generalization"},
               {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
                "lra analyze convergence"}});
+}
+
+std::string breakdown_html(const ReportInput& input) {
+  std::string text;
+  for (const BreakdownGrid& grid : breakdown_grids(input.options.analyses))
+    text += breakdown_figure(grid);
+  return text + table_html(class_table(input.options.analyses));
 }
 
 }  // namespace lra::report

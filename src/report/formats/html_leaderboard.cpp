@@ -9,7 +9,8 @@
 #include "base/text_format.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
-#include "report/tables/baselines.h"
+#include "report/report.h"
+#include "report/tables/leaderboard.h"
 #include "report/tables/literature.h"
 
 namespace lra::report {
@@ -30,8 +31,7 @@ struct Layout {
 constexpr std::string_view kDivision = "division";
 constexpr const char* kBestFirst =  // sort_rows() in leaderboard.cpp
     "Best first: by the average; without one, by the points above the best trivial baseline, "
-    "summed "
-    "over the tasks.";
+    "summed over the tasks.";
 
 struct Facet {
   std::string_view name;
@@ -48,19 +48,18 @@ constexpr Facet kFacets[] = {
 Layout layout_of(const ReportInput& input) {
   const Leaderboard& board = input.board;
   Layout layout;
-  const auto num_scored = std::ranges::count_if(board.columns, [](const TaskColumn& column) {
-    return column.paper && *column.paper != PaperTask::kPathX;
-  });
-  layout.has_five =
-      std::ranges::any_of(board.rows, [](const Row& row) { return row.scored.ours.has_value(); });
-  const auto num_tasks = static_cast<int>(board.columns.size());
-  const bool has_all = std::any_of(board.rows.begin(), board.rows.end(),
-                                   [](const Row& row) { return row.present.ours.has_value(); });
-  if (has_all && num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
-    layout.all_title = "Avg of " + std::to_string(num_tasks);
+  const bool are_the_five = std::ranges::all_of(board.columns, &TaskColumn::is_scored) &&
+                            board.columns.size() == kNumScoredTasks;
+  bool has_all = false;
+  for (const Row& row : board.rows) {
+    layout.has_five |= row.scored.ours.has_value();
+    has_all |= row.present.ours.has_value();
   }
   layout.num_tasks = board.columns.size();
-  layout.has_family = !input.literature.families.empty();
+  if (has_all && layout.num_tasks > 1 && !are_the_five) {
+    layout.all_title = "Avg of " + std::to_string(layout.num_tasks);
+  }
+  layout.has_family = !input.options.literature.families.empty();
   layout.has_seeds = any_cell(board, [](const Cell& cell) { return cell.accuracy.count > 1; });
   for (const Facet& facet : kFacets) {
     std::set<std::string> values;
@@ -121,7 +120,7 @@ int64_t cost_of(const Cell& cell, size_t cost) {  // 0: unknown
 
 std::string cost_text(int64_t value, size_t cost) {
   if (cost == 0) return size_text(value);
-  return cost == 1 ? human_bytes(static_cast<uint64_t>(value)) : std::to_string(value);
+  return cost == 1 ? memory_text(value) : std::to_string(value);
 }
 
 // "3", or "1" above "to 3" where tasks differ.
@@ -149,34 +148,30 @@ std::string word_html(const std::string& text) {
 
 // The row's differences from others; the division has a column.
 std::string differences_html(const Layout& layout, const Row& row) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  std::vector<std::string> texts;
   for (const Facet& facet : kFacets) {
-    if (facet.name != kDivision && layout.varying.contains(facet.name)) add(facet.text(row));
+    if (facet.name != kDivision && layout.varying.contains(facet.name)) {
+      texts.push_back(facet.text(row));
+    }
   }
-  if (!row.settings.empty()) add(row.settings);
+  texts.push_back(row.settings);
+  const std::string text = joined(texts);
   return text.empty() ? "" : sub(html(text));
 }
 
-// The row below an entry that its <details> shows.
-std::string more_html(const Layout& layout, const std::string& content) {
-  return "<tr class=\"more\"><td colspan=\"" + std::to_string(num_columns(layout)) + "\">\n" +
-         content + "</td></tr>";
-}
-
 std::string entry_html(const ReportInput& input, const Layout& layout, const Row& row,
-                       const std::string& group) {
-  std::string text = "<tbody class=\"entry " + group +
-                     "\"><tr><th class=\"pin word\" scope=\"row\"><details><summary>" +
-                     html(row.title) + "</summary></details>" + differences_html(layout, row) +
-                     "</th>";
-  if (layout.has_family) text += word_html(family_of(input.literature, row.model));
+                       const char* group) {
+  std::string text = filled(R"(<tbody class="entry {}"><tr><th class="pin word" scope="row">)"
+                            "<details><summary>{}</summary></details>{}</th>",
+                            {group, html(row.title), differences_html(layout, row)});
+  if (layout.has_family) text += word_html(family_of(input.options.literature, row.model));
   for (size_t i = 0; i < row.cells.size(); ++i) text += task_cell_html(input.board, row, i);
   if (layout.has_five) text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
   for (size_t cost = 0; cost < costs_of(layout).size(); ++cost) text += cost_html(row, cost);
   if (layout.varying.contains(kDivision)) text += word_html(row.division);
-  return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
+  return text + filled("</tr><tr class=\"more\"><td colspan=\"{}\">\n{}</td></tr></tbody>\n",
+                       {num_columns(layout), row_details_html(input.board, row)});
 }
 
 // A row that is not ranked and has nothing to open.
@@ -191,18 +186,17 @@ std::string baseline_html(const Layout& layout, const BaselineRow& row) {
 }
 
 // The heading of a group of rows, which opens and closes it.
-std::string group_html(const Layout& layout, const std::string& group, bool is_open,
+std::string group_html(const Layout& layout, const char* group, size_t count,
                        const std::string& title) {
-  return "<tbody class=\"group " + group +
-         "\"><tr><th class=\"word\" scope=\"colgroup\" colspan=\"" +
-         std::to_string(num_columns(layout)) + "\"><details" + (is_open ? " open" : "") +
-         "><summary>" + title + "</summary></details></th></tr></tbody>\n";
+  return filled(R"(<tbody class="group {}"><tr><th class="word" scope="colgroup" colspan="{}">)"
+                "<details><summary><b>{}</b> {}</summary></details></th></tr></tbody>\n",
+                {group, num_columns(layout), count, title});
 }
 
 // The best of each column in one row, and all of them to open.
 std::string baselines_html(const Leaderboard& board, const Layout& layout) {
   if (board.baselines.empty()) return "";
-  BaselineRow best{.name = "Best trivial baseline", .accuracy = {}, .scored = std::nullopt};
+  BaselineRow best{.name = "Best trivial baseline"};
   for (size_t i = 0; i < board.columns.size(); ++i) {
     const BaselineRow* row = best_baseline(board, i);
     best.accuracy.push_back(row ? row->accuracy[i] : std::nullopt);
@@ -212,9 +206,7 @@ std::string baselines_html(const Leaderboard& board, const Layout& layout) {
     all += "<tbody class=\"plain trivial\">" + baseline_html(layout, row) + "</tbody>\n";
   }
   return "<tbody class=\"plain\">" + baseline_html(layout, best) + "</tbody>\n" +
-         group_html(layout, "trivial", false,
-                    "<b>" + std::to_string(board.baselines.size()) + "</b> trivial baselines") +
-         all;
+         group_html(layout, "trivial", board.baselines.size(), "trivial baselines") + all;
 }
 
 std::string header_html(const Leaderboard& board, const Layout& layout) {
@@ -232,23 +224,20 @@ std::string header_html(const Leaderboard& board, const Layout& layout) {
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
   std::string text = layout.has_five ? " Avg of 5: the paper's, without Path-X." : "";
   if (layout.all_title.empty()) return text;
-  std::string tasks;
-  for (const TaskColumn& column : board.columns) {
-    tasks += (tasks.empty() ? "" : ", ") + column.title;
-  }
-  return text + " " + layout.all_title + ": " + tasks + ".";
+  std::vector<std::string> tasks;
+  for (const TaskColumn& column : board.columns) tasks.push_back(column.title);
+  return text + " " + layout.all_title + ": " + joined(tasks) + ".";
 }
 
 // Properties that all rows share, said once.
 std::string shared_text(const Leaderboard& board, const Layout& layout) {
-  std::string text;
+  std::vector<std::string> texts;
   for (const Facet& facet : kFacets) {
-    if (layout.varying.contains(facet.name)) continue;
-    text += (text.empty() ? "" : "; ") + facet.text(board.rows.front());
+    if (!layout.varying.contains(facet.name)) texts.push_back(facet.text(board.rows.front()));
   }
-  if (!has_published(board)) text += "; settings or data that nobody published";
-  if (!layout.has_seeds) text += "; one seed";
-  return " All rows: " + text.substr(text.starts_with("; ") ? 2 : 0) + ".";
+  if (!has_published(board)) texts.emplace_back("settings or data that nobody published");
+  if (!layout.has_seeds) texts.emplace_back("one seed");
+  return " All rows: " + joined(texts, "; ") + ".";
 }
 
 }  // namespace
@@ -258,16 +247,11 @@ std::string leaderboard_html(const ReportInput& input) {
   if (board.rows.empty()) return "";
   const Layout layout = layout_of(input);
   std::string full, shortened;
-  int num_short = 0;
   for (const Row& row : board.rows) {
     const bool is_short = is_short_row(row);
-    num_short += is_short;
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
-  if (full.empty()) {
-    full.swap(shortened);
-    num_short = 0;
-  }
+  if (full.empty()) full.swap(shortened);
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
       "training steps. " +
@@ -280,12 +264,12 @@ std::string leaderboard_html(const ReportInput& input) {
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
       "<table>\n" +
       header_html(board, layout) + full + baselines_html(board, layout);
-  if (num_short > 0) {
-    text +=
-        group_html(layout, "short", false,
-                   "<b>" + std::to_string(num_short) + (num_short == 1 ? "</b> row" : "</b> rows") +
-                       " of shorter runs, ranked among those of equal steps") +
-        shortened;
+  if (!shortened.empty()) {
+    const auto count = static_cast<size_t>(std::ranges::count_if(board.rows, is_short_row));
+    text += group_html(layout, "short", count,
+                       std::string(count == 1 ? "row" : "rows") +
+                           " of shorter runs, ranked among those of equal steps") +
+            shortened;
   }
   return text + "</table></div>\n";
 }

@@ -32,6 +32,11 @@ std::string breakdown_html(const ReportInput& input);
 // Names those of Tables 2 to 5 that have no data here.
 std::string missing_tables_html(const ReportInput& input);
 
+// One <figure> per task that has learning curves: validation accuracy in percent against the
+// training step, a line per run, a style per model and preset, a legend, a text alternative, and
+// the end points as a table.
+std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard& board);
+
 // A <details> for every record, with the id that run_id says: result, protocol, provenance,
 // settings.
 std::string runs_html(const std::vector<RunRecord>& records);

@@ -1,11 +1,14 @@
 #include "report/formats/markup.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
 #include <utility>
 
 #include "base/text_format.h"
+#include "io/digest.h"
 
 namespace lra::report {
 namespace {
@@ -71,6 +74,18 @@ std::vector<std::string> broken_lines(const std::string& text, int width) {
   return lines;
 }
 
+Filling::Filling(double number) : text(fixed(number, 1)) {}
+
+std::string filled(std::string_view pattern, std::initializer_list<Filling> values) {
+  std::string out;
+  for (const Filling& value : values) {
+    const size_t place = pattern.find("{}");
+    out += std::string(pattern.substr(0, place)) + value.text;
+    pattern.remove_prefix(place + 2);
+  }
+  return out + std::string(pattern);
+}
+
 std::string html(std::string_view text) {
   return replaced(clean(text),
                   {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
@@ -117,6 +132,19 @@ std::string latex(std::string_view text) {
                                 {"†", "$^\\dagger$"},
                                 {"‡", "$^\\ddagger$"},
                                 {"§", "\\S{}"}});
+}
+
+std::string base64(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // one more for the library's final zero
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                     reinterpret_cast<const unsigned char*>(bytes.data()),
+                                     static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
+std::string csp_hash(std::string_view inline_text) {
+  return "sha256-" + base64(digest_bytes(DigestKind::kSha256, inline_text));
 }
 
 std::string csv(std::string_view text) {

@@ -59,5 +59,9 @@ TEST(Markup, CsvQuotesAndStopsFormulas) {
   EXPECT_EQ(csv("@sum(a,b)"), "\"'@sum(a,b)\"");
 }
 
+TEST(Markup, CspHashIsBase64OfTheDigest) {
+  EXPECT_EQ(csp_hash(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+}
+
 }  // namespace
 }  // namespace lra::report

@@ -1,4 +1,4 @@
-#include "report/tables/baselines.h"
+#include "report/tables/leaderboard.h"
 
 #include <algorithm>
 #include <map>
@@ -31,7 +31,7 @@ std::optional<double> scored_average(const BaselineRow& row,
   double sum = 0;
   int count = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!columns[i].paper || *columns[i].paper == PaperTask::kPathX || !row.accuracy[i]) continue;
+    if (!columns[i].is_scored() || !row.accuracy[i]) continue;
     sum += *row.accuracy[i];
     ++count;
   }
@@ -40,11 +40,10 @@ std::optional<double> scored_average(const BaselineRow& row,
 }
 
 BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
-  BaselineRow row{.name = "chance", .accuracy = {}, .scored = std::nullopt};
+  BaselineRow row{.name = "chance"};
   for (const TaskColumn& column : columns) {
-    row.accuracy.push_back(column.paper
-                               ? std::optional(kPaperChance[static_cast<size_t>(*column.paper)])
-                               : std::nullopt);
+    std::optional<double>& chance = row.accuracy.emplace_back();
+    if (column.paper) chance = kPaperChance[static_cast<size_t>(*column.paper)];
   }
   row.scored = scored_average(row, columns);
   return row;
@@ -100,11 +99,11 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
   std::vector<BaselineRow> rows;
   for (const auto& [name, tasks] : found_figures(records)) {
     for (const auto& [shown, accuracies] : named_rows(name, tasks)) {
-      BaselineRow row{.name = shown, .accuracy = {}, .scored = std::nullopt};
+      BaselineRow row{.name = shown};
       for (const TaskColumn& column : columns) {
         const auto found = accuracies.find(column.task);
-        row.accuracy.push_back(found == accuracies.end() ? std::nullopt
-                                                         : std::optional(found->second));
+        std::optional<double>& accuracy = row.accuracy.emplace_back();
+        if (found != accuracies.end()) accuracy = found->second;
       }
       row.scored = scored_average(row, columns);
       rows.push_back(std::move(row));

@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "base/text_format.h"
-#include "report/tables/baselines.h"
+#include "report/tables/leaderboard.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -39,7 +39,6 @@ std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
   const bool is_best =
       cell.full_accuracy() || rank_in_column(board, *best, column) == Emphasis::kBest;
   const std::string interval = cell.interval ? " ± " + fixed(*cell.interval, 2) : "";
-  const auto peak = cell.speed.peak_memory_bytes;
   return {
       {joined({title, cell.task_changes})},
       {is_trivial ? "none above trivial; highest: " + best->title : best->title,
@@ -48,7 +47,7 @@ std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
       trivial,
       {size_text(cell.num_parameters)},
       {time_text(cell.train_seconds)},
-      {peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"},
+      {memory_text(cell.speed.peak_memory_bytes)},
       {cell.devices.empty() ? "-" : cell.devices}};
 }
 
@@ -58,11 +57,10 @@ Table best_table(const Leaderboard& board) {
   Table table{
       .title = "Best of each task",
       .caption =
-          "By test accuracy in percent, ± its 95 % interval, of full runs if there are any; "
-          "the cost is that of one run. Trivial: the best classifier that needs no model.",
+          "By test accuracy in percent, ± its 95 % interval, of full runs if there are any; the "
+          "cost is that of one run. Trivial: the best classifier that needs no model.",
       .header = {"Task", "Model", "Accuracy", "Trivial", "Parameters", "Training time",
                  "Peak memory", "Computed by"},
-      .rows = {},
       .num_left = 2,
       .is_list = true};
   if (board.rows.size() < 2) return table;

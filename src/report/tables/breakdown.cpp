@@ -88,8 +88,7 @@ std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses
 Table breakdown_table(const BreakdownGrid& grid) {
   Table table{.title = grid.title,
               .caption = "Percent, ± the 95 % interval over the examples of the group.",
-              .header = {"Model"},
-              .rows = {}};
+              .header = {"Model"}};
   table.header.insert(table.header.end(), grid.groups.begin(), grid.groups.end());
   for (const auto& [model, label, points] : grid.runs) {
     std::vector<TableCell> cells = {{label}};
@@ -106,10 +105,9 @@ Table breakdown_table(const BreakdownGrid& grid) {
 Table class_table(const std::vector<Analysis>& analyses) {
   Table table{.title = "Recall and precision",
               .caption =
-                  "Macro F1: the mean over the classes. AUC: the area under the ROC curve, of "
-                  "two classes. Of each class the recall and the precision, percent.",
+                  "Macro F1: the mean over the classes. AUC: the area under the ROC curve, of two "
+                  "classes. Of each class the recall and the precision, percent.",
               .header = {"Task", "Model", "Split", "Macro F1", "AUC", "Recall / precision"},
-              .rows = {},
               .num_left = 3,
               .num_keys = 2,
               .is_list = true,
@@ -117,17 +115,16 @@ Table class_table(const std::vector<Analysis>& analyses) {
   const auto records = analyses_of(analyses, "breakdown");
   for (const AnalysisRecord* record : records) {
     const BreakdownResult& breakdown = *record->breakdown;
-    std::string classes;
+    std::vector<std::string> classes;
     for (const BreakdownClass& c : breakdown.classes) {
-      classes += (classes.empty() ? "" : "; ") + c.name + ": " + share_text(c.recall()) + " / " +
-                 share_text(c.precision());
+      classes.push_back(c.name + ": " + share_text(c.recall()) + " / " + share_text(c.precision()));
     }
     table.rows.push_back({{shown_task(*record)},
                           {name_of(records, *record).label},
                           {record->split},
                           {fixed(breakdown.macro_f1, 4)},
                           {breakdown.auc ? fixed(*breakdown.auc, 4) : "-"},
-                          {breakdown.classes.size() > kMaxClasses ? "-" : classes}});
+                          {classes.size() > kMaxClasses ? "-" : joined(classes, "; ")}});
   }
   return table;
 }

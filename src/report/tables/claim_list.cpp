@@ -21,7 +21,9 @@ Names all_models() {
 // The models of Tables 2 and 4.
 Names timed_models() {
   Names names;
-  for (const PaperTraining& model : paper_training()) names.push_back(model.name);
+  for (const PaperModel& model : paper_models()) {
+    if (model.speeds) names.push_back(model.name);
+  }
   return names;
 }
 
@@ -82,6 +84,9 @@ Comparisons operator+(Comparisons a, const Comparisons& b) {
   return a;
 }
 
+auto figure(const Evidence& e, Finding (Evidence::*of)(std::string_view) const) {
+  return [&e, of](std::string_view model) { return (e.*of)(model); };
+}
 auto accuracy(const Evidence& e, PaperTask task) {
   return [&e, task](std::string_view model) { return e.accuracy(model, task); };
 }
@@ -133,7 +138,7 @@ Comparisons pareto_front(const Evidence& e) {
 
 constinit const Claim kClaims[] = {
     {"3.5, Table 1", "BigBird has the best average.",
-     [](auto& e) { return best("bigbird", all_models(), e.average, "%"); }},
+     [](auto& e) { return best("bigbird", all_models(), figure(e, &Evidence::average), "%"); }},
     {"3.5, Figure 3",
      "BigBird and Performer lie on the Pareto front of average and training speed (at 4K).",
      pareto_front},
@@ -142,8 +147,8 @@ constinit const Claim kClaims[] = {
        return swapped(all_above(all_models(), 38, accuracy(e, PaperTask::kListops), "%"));
      }},
     {"3.3",
-     "Kernel-based models do worse on ListOps (judged: Linear Transformer and Performer "
-     "are below the Transformer).",
+     "Kernel-based models do worse on ListOps (judged: Linear Transformer and Performer are below "
+     "the Transformer).",
      [](auto& e) {
        return pairs({"transformer"}, {"linear_transformer", "performer"},
                     accuracy(e, PaperTask::kListops), "%");
@@ -177,8 +182,8 @@ constinit const Claim kClaims[] = {
     {"3.4, Table 2", "Performer is the fastest in training at 4K.",
      [](auto& e) { return best("performer", timed_models(), speed(e, "train", k4K), "x"); }},
     {"3.4, Table 2",
-     "Low-rank and kernel-based models are the fastest in training at 4K (judged: "
-     "Local Attention, which is called fast too, is behind them).",
+     "Low-rank and kernel-based models are the fastest in training at 4K (judged: Local Attention, "
+     "which is called fast too, is behind them).",
      [](auto& e) {
        return pairs({"performer", "linformer", "linear_transformer"},
                     {"transformer", "local", "reformer", "sinkhorn", "synthesizer", "bigbird"},
@@ -230,16 +235,21 @@ constinit const Claim kClaims[] = {
      }},
     {"3.3, Table 3",
      "On Image most models overfit (judged: training accuracy is 20 points above test, for all).",
-     [](auto& e) { return all_above(all_models(), 20, e.gap, "points"); }},
+     [](auto& e) { return all_above(all_models(), 20, figure(e, &Evidence::gap), "points"); }},
     {"D, Table 5", "Linformer converges the fastest on Image (judged at 35 %).",
-     [](auto& e) { return worst("linformer", all_models(), e.steps_to_35, "steps"); }},
+     [](auto& e) {
+       return worst("linformer", all_models(), figure(e, &Evidence::steps_to_35), "steps");
+     }},
     {"D, Table 5", "Longformer, Sinkhorn and BigBird follow it (judged at 35 %).",
      [](auto& e) {
        return pairs(without(all_models(), {"linformer", "longformer", "sinkhorn", "bigbird"}),
-                    {"longformer", "sinkhorn", "bigbird"}, e.steps_to_35, "steps");
+                    {"longformer", "sinkhorn", "bigbird"}, figure(e, &Evidence::steps_to_35),
+                    "steps");
      }},
     {"D, Table 5", "Reformer is the slowest to converge on Image (judged at 35 %).",
-     [](auto& e) { return best("reformer", all_models(), e.steps_to_35, "steps"); }},
+     [](auto& e) {
+       return best("reformer", all_models(), figure(e, &Evidence::steps_to_35), "steps");
+     }},
     {"2.3, Figure 2",
      "The required attention span is rather high on all tasks (judged: above a tenth of the "
      "length; a uniform one is a third).",
@@ -253,14 +263,13 @@ constinit const Claim kClaims[] = {
        return comparisons;
      }},
     {"A.2, Figure 4",
-     "Grays that are nearer have more similar embeddings (judged: similarity "
-     "falls with distance).",
+     "Grays that are nearer have more similar embeddings (judged: similarity falls with distance).",
      [](auto& e) {
        return Comparisons{{Measured{0, 0}, e.gray_correlation(), "limit", "correlation", ""}};
      }},
     {"A.2, Figure 4",
-     "Closeness in a column of the image is kept better by the position "
-     "embeddings than closeness in a row.",
+     "Closeness in a column of the image is kept better by the position embeddings than closeness "
+     "in a row.",
      [](auto& e) {
        return Comparisons{{e.vertical_lead(), Measured{0, 0}, "column less row", "limit", ""}};
      }},

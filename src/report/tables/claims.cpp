@@ -66,16 +66,17 @@ Judgement judge(const std::vector<Comparison>& comparisons) {
 }
 
 std::vector<JudgedClaim> judge_claims(const ReportInput& input) {
-  const Evidence paper = paper_evidence(), weak = weak_evidence(input);
-  const Evidence full[] = {full_evidence(input, "paper"), full_evidence(input, "release")};
+  const auto paper = paper_evidence(), weak = record_evidence(input, {});
+  const std::unique_ptr<const Evidence> full[] = {record_evidence(input, "paper"),
+                                                  record_evidence(input, "release")};
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : paper_claims()) {
-    JudgedClaim result{.claim = &claim, .ours = {}, .paper = judge(claim.comparisons(paper))};
-    for (const Evidence& evidence : full) {
-      const Judgement found = judge(claim.comparisons(evidence));
+    JudgedClaim result{.claim = &claim, .ours = {}, .paper = judge(claim.comparisons(*paper))};
+    for (const auto& evidence : full) {
+      const Judgement found = judge(claim.comparisons(*evidence));
       if (result.ours.verdict == Verdict::kNotTested && !found.finding.empty()) result.ours = found;
     }
-    if (result.ours.finding.empty()) result.small = judge(claim.comparisons(weak));
+    if (result.ours.finding.empty()) result.small = judge(claim.comparisons(*weak));
     judged.push_back(std::move(result));
   }
   return judged;

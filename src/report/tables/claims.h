@@ -2,13 +2,51 @@
 // measurements allow it, and the paper's own tables.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "report/tables/evidence.h"
+#include "report/formats/formats.h"
+#include "report/tables/paper_tables.h"
 
 namespace lra::report {
+
+struct Measured {
+  double value = 0;
+  double noise = 0;  // two values differ when they are further apart than both noises, squared and
+                     // added, make up
+};
+using Finding = std::optional<Measured>;  // nothing: not measured
+
+// Models by the paper's names, see paper_models().
+struct Evidence {
+  virtual ~Evidence() = default;
+  virtual Finding average(std::string_view model) const = 0;  // of the five tasks, percent
+  virtual Finding accuracy(std::string_view model, PaperTask task) const = 0;  // percent
+  // Steps per second over the Transformer's, byte-level text; mode "train" or "infer".
+  virtual Finding speed(std::string_view model, std::string_view mode, int64_t length) const = 0;
+  virtual Finding memory(std::string_view model, int64_t length) const = 0;  // training, GB
+  virtual Finding gap(std::string_view model) const = 0;          // Image: train less test, percent
+  virtual Finding steps_to_35(std::string_view model) const = 0;  // Image; infinite: never
+  // Of the Transformer, as a part of the length.
+  virtual Finding span(PaperTask) const { return std::nullopt; }
+  // Of similarity and distance of two grays.
+  virtual Finding gray_correlation() const { return std::nullopt; }
+  // Similarity of positions one pixel apart in a column less that of such in a row.
+  virtual Finding vertical_lead() const { return std::nullopt; }
+};
+
+// The tables of the paper, version 0.
+std::unique_ptr<const Evidence> paper_evidence();
+
+// Evidence from runs of the whole budget with the preset, and from measurements that compare; or
+// without a preset from any run, even shortened ones, the highest figure of each model: it decides
+// nothing. `input` must outlive it.
+std::unique_ptr<const Evidence> record_evidence(const ReportInput& input,
+                                                std::optional<std::string> preset);
 
 enum class Verdict { kConfirmed, kContradicted, kUndecided, kNotTested };
 // "confirmed", "contradicted", "undecided" (within the noise), "not tested".

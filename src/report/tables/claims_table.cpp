@@ -49,17 +49,15 @@ Table claims_table(const ReportInput& input) {
   }
   Table table{
       .title = "The paper's claims",
-      .caption = counts_text(claims) +
-                 " Full scale: runs over the whole budget with the paper or release preset, and "
-                 "comparable "
-                 "measurements. Small scale: shortened runs and small presets, which are a "
-                 "hint, not a test. Confirmed: every comparison holds by more "
-                 "than the noise (95 % intervals, spread of timed windows); contradicted: "
-                 "one fails by more; undecided: one is within it. The last two columns ask "
-                 "the same of the paper's own tables." +
-                 (measured.empty() ? "" : measured + "."),
+      .caption =
+          counts_text(claims) +
+          " Full scale: runs over the whole budget with the paper or release preset, and "
+          "comparable measurements. Small scale: shortened runs and small presets, which are a "
+          "hint, not a test. Confirmed: every comparison holds by more than the noise (95 % "
+          "intervals, spread of timed windows); contradicted: one fails by more; undecided: one is "
+          "within it. The last two columns ask the same of the paper's own tables." +
+          (measured.empty() ? "" : measured + "."),
       .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
-      .rows = {},
       .num_left = 6,
       .num_keys = 2,
       .is_list = true};

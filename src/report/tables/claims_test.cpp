@@ -6,7 +6,7 @@
 #include <set>
 
 #include "records/test_records.h"
-#include "report/tables/literature.h"
+#include "report/report.h"
 
 namespace lra::report {
 namespace {
@@ -58,10 +58,10 @@ TEST(Claims, WhatWasNeverReachedIsLast) {
 
 // Lists the sentences that the paper's own tables do not support.
 TEST(Claims, ThePapersOwnTablesContradictTwoOfItsSentences) {
-  const Evidence paper = paper_evidence();
+  const auto paper = paper_evidence();
   std::set<std::string> contradicted, undecided;
   for (const Claim& claim : paper_claims()) {
-    const Verdict verdict = judge(claim.comparisons(paper)).verdict;
+    const Verdict verdict = judge(claim.comparisons(*paper)).verdict;
     if (verdict == Verdict::kContradicted) contradicted.insert(std::string(claim.statement));
     if (verdict == Verdict::kUndecided) undecided.insert(std::string(claim.statement));
   }
@@ -83,8 +83,7 @@ class JudgedRecords : public ::testing::Test {
   std::vector<JudgedClaim> judged() {
     board_ = build_leaderboard(records_);
     grids_ = speed_grids(board_.speeds);
-    return judge_claims(
-        {records_, board_, own_, analyses_, grids_, title_, problems_, literature_});
+    return judge_claims({records_, board_, own_, grids_, options_});
   }
   void add_pathfinder(const std::string& preset, double lead) {
     for (const PaperModel& model : paper_models()) {
@@ -115,12 +114,9 @@ class JudgedRecords : public ::testing::Test {
   }
 
   std::vector<RunRecord> records_;
-  std::vector<Analysis> analyses_;
   Leaderboard board_, own_;
   std::vector<SpeedGrid> grids_;
-  std::string title_ = "title";
-  std::vector<std::string> problems_;
-  Literature literature_;
+  ReportOptions options_;
 };
 
 TEST_F(JudgedRecords, FullRunsOfThePapersPresetDecide) {
@@ -180,7 +176,7 @@ TEST_F(JudgedRecords, AnAnalysisCountsOnlyWithItsFullRun) {
   record.fingerprint = "image/transformer/0";
   record.embeddings = EmbeddingsResult{};
   record.embeddings->intensity_correlation = -0.6;
-  analyses_.push_back({record, {}});
+  options_.analyses.push_back({record, {}});
   EXPECT_EQ(find(judged(), "Grays that are nearer").ours.verdict, Verdict::kNotTested);
   records_.push_back(finished_run("image", "transformer", 42));
   EXPECT_EQ(find(judged(), "Grays that are nearer").ours.verdict, Verdict::kConfirmed);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "report/report.h"
 #include "report/tables/run_facts.h"
 
 namespace lra::report {
@@ -29,7 +30,7 @@ SeededRuns runs_of(const ReportInput& input, const Leaderboard& board, const Cel
 
 // Which test examples the run predicted right; nothing if it did not keep them.
 const BreakdownResult* kept_examples(const ReportInput& input, const RunRecord& run) {
-  for (const Analysis& analysis : input.analyses) {
+  for (const Analysis& analysis : input.options.analyses) {
     const AnalysisRecord& record = analysis.record;
     if (record.breakdown && record.split == "test" && record.fingerprint == run.fingerprint &&
         record.seed == run.seed && record.data_hash == run.data_hash &&
@@ -128,22 +129,22 @@ void refuse_unknown(const ReportInput& input) {
   std::set<std::string> models;
   for (const Leaderboard* board : {&input.board, &input.own}) {
     for (const Row& row : board->rows) {
-      if (input.compare.empty() || is_named(row, input.compare)) return;
+      if (input.options.compare.empty() || is_named(row, input.options.compare)) return;
       models.insert(row.model);
     }
   }
-  if (input.compare.empty()) return;
+  if (input.options.compare.empty()) return;
   throw Error({.where = "--compare",
-               .what = "no run is of the model " + in_quotes(input.compare, 100),
+               .what = "no run is of the model " + in_quotes(input.options.compare, 100),
                .expected = "one of " + quoted_list({models.begin(), models.end()}, 12)});
 }
 
 void compare_column(const ReportInput& input, const Leaderboard& board, size_t column,
                     std::vector<PairedTest>& all) {
   for (const Row& first : board.rows) {
-    const bool is_first = input.compare.empty()
+    const bool is_first = input.options.compare.empty()
                               ? rank_in_column(board, first, column) == Emphasis::kBest
-                              : is_named(first, input.compare);
+                              : is_named(first, input.options.compare);
     if (!is_first) continue;
     const auto begin = static_cast<std::ptrdiff_t>(all.size());
     for (const Row& second : board.rows) {
@@ -190,7 +191,7 @@ std::vector<PairedTest> compare_models(const ReportInput& input) {
       compare_column(input, *board, column, all);
     }
   }
-  adjust(all, input.compare.empty());
+  adjust(all, input.options.compare.empty());
   return all;
 }
 
@@ -202,13 +203,12 @@ Table comparisons_table(const ReportInput& input) {
           "other one of equal settings and budget. Paired t: the test over at least three common "
           "seeds, with the mean difference in points ± its 95 % interval. McNemar: the exact test "
           "on the test examples of two runs of one seed, with their difference; the counts are the "
-          "examples that only the first and only the second predicted right. It tells these "
-          "runs apart, not models trained with other seeds. Adjusted: Holm's correction for all "
-          "tests of this table and, without --compare, for the pairs among which the best was "
-          "chosen. Better or worse: adjusted p below 0.05.",
+          "examples that only the first and only the second predicted right. It tells these runs "
+          "apart, not models trained with other seeds. Adjusted: Holm's correction for all tests "
+          "of this table and, without --compare, for the pairs among which the best was chosen. "
+          "Better or worse: adjusted p below 0.05.",
       .header = {"Task", "Model", "Compared with", "Difference", "Test", "p", "p adjusted",
                  "The model is"},
-      .rows = {},
       .num_left = 3,
       .num_keys = 2,
       .is_list = true,

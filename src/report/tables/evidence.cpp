@@ -1,9 +1,10 @@
-#include "report/tables/evidence.h"
+#include "report/tables/claims.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "report/report.h"
 #include "report/tables/marks.h"
 #include "report/tables/run_facts.h"
 
@@ -11,130 +12,10 @@ namespace lra::report {
 namespace {
 
 constexpr double kHalfWidths = 1.96;  // of a 95 % interval, in standard errors
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 Finding exact(std::optional<double> value) {
   if (!value) return std::nullopt;
   return Measured{*value, 0};
-}
-
-// The runs that count: those of the whole budget in the setting of one preset, or all.
-struct Selection {
-  std::optional<std::string> preset;
-
-  // The paper pretrains nothing.
-  bool takes(const Row& row) const {
-    return !row.is_self_pretrained && (!preset || row.preset == *preset);
-  }
-  std::optional<double> figure(const Cell& cell) const {
-    if (preset) return cell.compared_accuracy();
-    const bool is_paper_task = cell.task_changes.empty() && !cell.has(MarkKind::kSuspect);
-    return is_paper_task ? cell.shown_accuracy() : std::nullopt;
-  }
-};
-
-Finding cell_finding(const Cell& cell, const Selection& selection) {
-  const auto figure = selection.figure(cell);
-  if (!figure) return std::nullopt;
-  return Measured{*figure, cell.interval.value_or(0)};
-}
-
-// The highest `figure` of the model's rows.
-template <typename Figure>
-Finding highest(const Leaderboard& board, const Selection& selection, std::string_view model,
-                const Figure& figure) {
-  Finding best;
-  for (const Row& row : board.rows) {
-    if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
-    const Finding found = figure(row);
-    if (!best || (found && found->value > best->value)) best = found;
-  }
-  return best;
-}
-
-Finding accuracy_of(const Leaderboard& board, const Selection& selection, std::string_view model,
-                    PaperTask task) {
-  const auto column = std::ranges::find(board.columns, task, &TaskColumn::paper);
-  if (column == board.columns.end()) return std::nullopt;
-  const auto place = static_cast<size_t>(column - board.columns.begin());
-  return highest(board, selection, model,
-                 [&](const Row& row) { return cell_finding(row.cells[place], selection); });
-}
-
-// Mean of one row's five figures; the noise of independent ones.
-Finding row_average(const Leaderboard& board, const Row& row, const Selection& selection) {
-  double sum = 0, squares = 0;
-  int count = 0;
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    const auto& task = board.columns[i].paper;
-    if (!task || *task == PaperTask::kPathX) continue;
-    const Finding cell = cell_finding(row.cells[i], selection);
-    if (!cell) return std::nullopt;
-    sum += cell->value;
-    squares += cell->noise * cell->noise;
-    ++count;
-  }
-  if (count != kNumScoredTasks) return std::nullopt;
-  return Measured{sum / count, std::sqrt(squares) / count};
-}
-
-Finding average_of(const Leaderboard& board, const Selection& selection, std::string_view model) {
-  return highest(board, selection, model,
-                 [&](const Row& row) { return row_average(board, row, selection); });
-}
-
-// The model among the most informative measurements; null if it was not measured, if they are of
-// another preset than requested, or after a look at a few windows, whose spread says little.
-const SpeedRow* measured(const ReportInput& input, const Selection& selection,
-                         std::string_view model, std::string_view mode, int64_t length) {
-  constexpr int64_t kLeastWindows = 5;
-  const SpeedGrid* grid = paper_grid(input.grids, mode);
-  if (!grid || (selection.preset && grid->preset != *selection.preset)) return nullptr;
-  const SpeedRow* row = grid->find(model, length);
-  return row && row->measured.windows >= kLeastWindows ? row : nullptr;
-}
-
-Finding speed_of(const ReportInput& input, const Selection& selection, std::string_view model,
-                 std::string_view mode, int64_t length) {
-  const SpeedRow* row = measured(input, selection, model, mode, length);
-  if (!row || !row->relative || row->measured.steps_per_s <= 0) return std::nullopt;
-  const Measurement& m = row->measured;
-  const double spread = (m.fastest_steps_per_s - m.slowest_steps_per_s) / 2 / m.steps_per_s;
-  return Measured{*row->relative, *row->relative * std::max(0.0, spread)};
-}
-
-Finding memory_of(const ReportInput& input, const Selection& selection, std::string_view model,
-                  int64_t length) {
-  const SpeedRow* row = measured(input, selection, model, "train", length);
-  const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
-  if (bytes <= 0) return std::nullopt;
-  // The rounding of memory blocks changes a peak by this much.
-  constexpr double kRounding = 0.01;
-  const double gb = static_cast<double>(bytes) / 1e9;
-  return Measured{gb, kRounding * gb};
-}
-
-bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Selection& selection) {
-  if (!suspicion_of(analysis.data_checks).empty()) return false;
-  const auto run = std::ranges::find(input.records, analysis.fingerprint, &RunRecord::fingerprint);
-  const bool is_known = run != input.records.end();
-  if (is_known && !task_changes_of(*run).empty()) return false;
-  if (!selection.preset) return true;
-  return analysis.preset == *selection.preset && is_known && has_figure(*run) &&
-         shortfall_of(*run).empty() && run->published_setting;
-}
-
-// The figure of the model's first analysis on the task that has one: they are sorted by path.
-template <typename Figure>
-Finding analysed(const ReportInput& input, const Selection& selection, std::string_view model,
-                 PaperTask task, const Figure& figure) {
-  for (const Analysis& analysis : input.analyses) {
-    const AnalysisRecord& record = analysis.record;
-    if (!same_paper_model(record.model, model) || paper_task(record.task) != task) continue;
-    if (!belongs(input, record, selection)) continue;
-    if (const Finding found = figure(record)) return found;
-  }
-  return std::nullopt;
 }
 
 Finding gap_figure(const AnalysisRecord& record) {
@@ -146,7 +27,8 @@ Finding gap_figure(const AnalysisRecord& record) {
 Finding steps_figure(const AnalysisRecord& record) {
   const Threshold* threshold = record.convergence ? record.convergence->at(0.35) : nullptr;
   if (!threshold) return std::nullopt;
-  return Measured{threshold->step ? static_cast<double>(*threshold->step) : kInfinite,
+  return Measured{threshold->step ? static_cast<double>(*threshold->step)
+                                  : std::numeric_limits<double>::infinity(),
                   static_cast<double>(record.convergence->eval_every)};
 }
 
@@ -168,68 +50,162 @@ Finding vertical_figure(const AnalysisRecord& record) {
   return Measured{found->vertical[0] - found->horizontal[0], 0};
 }
 
-Evidence evidence_of(const ReportInput& input, const Selection& selection) {
-  constexpr std::string_view kYardstick = "transformer";
-  const ReportInput* in = &input;
-  const auto on_image = [in, selection](std::string_view model,
-                                        Finding (*figure)(const AnalysisRecord&)) {
-    return analysed(*in, selection, model, PaperTask::kImage, figure);
-  };
-  return {
-      .average = [in, selection](auto model) { return average_of(in->board, selection, model); },
-      .accuracy = [in, selection](
-                      auto model,
-                      auto task) { return accuracy_of(in->board, selection, model, task); },
-      .speed = [in, selection](
-                   auto model, auto mode,
-                   auto length) { return speed_of(*in, selection, model, mode, length); },
-      .memory = [in, selection](auto model,
-                                auto length) { return memory_of(*in, selection, model, length); },
-      .gap = [on_image](auto model) { return on_image(model, gap_figure); },
-      .steps_to_35 = [on_image](auto model) { return on_image(model, steps_figure); },
-      .span =
-          [in, selection, kYardstick](PaperTask task) {
-            return analysed(*in, selection, kYardstick, task, span_figure);
-          },
-      .gray_correlation = [on_image, kYardstick] { return on_image(kYardstick, gray_figure); },
-      .vertical_lead = [on_image, kYardstick] { return on_image(kYardstick, vertical_figure); }};
-}
+class RecordEvidence final : public Evidence {
+ public:
+  RecordEvidence(const ReportInput& input, std::optional<std::string> preset)
+      : input_(input), board_(input.board), preset_(std::move(preset)) {}
 
-Finding paper_gap(std::string_view model) {
-  const PaperGeneralization* row = paper_generalization(model);
-  if (!row) return std::nullopt;
-  const double test = *paper_accuracy(*paper_model(model), PaperTask::kImage, PaperVersion::kV0);
-  return Measured{row->train_accuracy - test, 0};
-}
+  // Of one row's five figures; the noise of independent ones.
+  Finding average(std::string_view model) const override {
+    return highest(model, [&](const Row& row) -> Finding {
+      double sum = 0, squares = 0;
+      int count = 0;
+      for (size_t i = 0; i < board_.columns.size(); ++i) {
+        if (!board_.columns[i].is_scored()) continue;
+        const Finding cell = cell_finding(row.cells[i]);
+        if (!cell) return std::nullopt;
+        sum += cell->value;
+        squares += cell->noise * cell->noise;
+        ++count;
+      }
+      if (count != kNumScoredTasks) return std::nullopt;
+      return Measured{sum / count, std::sqrt(squares) / count};
+    });
+  }
+
+  Finding accuracy(std::string_view model, PaperTask task) const override {
+    const auto column = std::ranges::find(board_.columns, task, &TaskColumn::paper);
+    if (column == board_.columns.end()) return std::nullopt;
+    const auto place = static_cast<size_t>(column - board_.columns.begin());
+    return highest(model, [&](const Row& row) { return cell_finding(row.cells[place]); });
+  }
+
+  Finding speed(std::string_view model, std::string_view mode, int64_t length) const override {
+    const SpeedRow* row = measured(model, mode, length);
+    if (!row || !row->relative || row->measured.steps_per_s <= 0) return std::nullopt;
+    const Measurement& m = row->measured;
+    const double spread = (m.fastest_steps_per_s - m.slowest_steps_per_s) / 2 / m.steps_per_s;
+    return Measured{*row->relative, *row->relative * std::max(0.0, spread)};
+  }
+
+  Finding memory(std::string_view model, int64_t length) const override {
+    const SpeedRow* row = measured(model, "train", length);
+    const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
+    if (bytes <= 0) return std::nullopt;
+    // The rounding of memory blocks changes a peak by this much.
+    constexpr double kRounding = 0.01;
+    const double gb = static_cast<double>(bytes) / 1e9;
+    return Measured{gb, kRounding * gb};
+  }
+
+  Finding gap(std::string_view model) const override {
+    return analysed(model, PaperTask::kImage, gap_figure);
+  }
+  Finding steps_to_35(std::string_view model) const override {
+    return analysed(model, PaperTask::kImage, steps_figure);
+  }
+  Finding span(PaperTask task) const override { return analysed(kModel, task, span_figure); }
+  Finding gray_correlation() const override {
+    return analysed(kModel, PaperTask::kImage, gray_figure);
+  }
+  Finding vertical_lead() const override {
+    return analysed(kModel, PaperTask::kImage, vertical_figure);
+  }
+
+ private:
+  // The model of Figures 2 and 4.
+  static constexpr std::string_view kModel = "transformer";
+
+  Finding cell_finding(const Cell& cell) const {
+    const bool is_paper_task = cell.task_changes.empty() && !cell.has(MarkKind::kSuspect);
+    const auto figure = preset_         ? cell.compared_accuracy()
+                        : is_paper_task ? cell.shown_accuracy()
+                                        : std::nullopt;
+    if (!figure) return std::nullopt;
+    return Measured{*figure, cell.interval.value_or(0)};
+  }
+
+  // The highest `figure` of the model's rows that count. The paper pretrains nothing.
+  template <typename Figure>
+  Finding highest(std::string_view model, const Figure& figure) const {
+    Finding best;
+    for (const Row& row : board_.rows) {
+      if (!same_paper_model(row.model, model) || row.is_self_pretrained) continue;
+      if (preset_ && row.preset != *preset_) continue;
+      const Finding found = figure(row);
+      if (!best || (found && found->value > best->value)) best = found;
+    }
+    return best;
+  }
+
+  // The model among the most informative measurements; null if it was not measured, if they are of
+  // another preset than requested, or after a look at a few windows, whose spread says little.
+  const SpeedRow* measured(std::string_view model, std::string_view mode, int64_t length) const {
+    constexpr int64_t kLeastWindows = 5;
+    const SpeedGrid* grid = paper_grid(input_.grids, mode);
+    if (!grid || (preset_ && grid->preset != *preset_)) return nullptr;
+    const SpeedRow* row = grid->find(model, length);
+    return row && row->measured.windows >= kLeastWindows ? row : nullptr;
+  }
+
+  bool belongs(const AnalysisRecord& analysis) const {
+    if (!suspicion_of(analysis.data_checks).empty()) return false;
+    const auto run =
+        std::ranges::find(input_.records, analysis.fingerprint, &RunRecord::fingerprint);
+    const bool is_known = run != input_.records.end();
+    if (is_known && !task_changes_of(*run).empty()) return false;
+    if (!preset_) return true;
+    return analysis.preset == *preset_ && is_known && has_figure(*run) &&
+           shortfall_of(*run).empty() && run->published_setting;
+  }
+
+  // The figure of the model's first analysis on the task that has one: they are sorted by path.
+  Finding analysed(std::string_view model, PaperTask task,
+                   Finding (*figure)(const AnalysisRecord&)) const {
+    for (const Analysis& analysis : input_.options.analyses) {
+      const AnalysisRecord& record = analysis.record;
+      if (!same_paper_model(record.model, model) || paper_task(record.task) != task) continue;
+      if (!belongs(record)) continue;
+      if (const Finding found = figure(record)) return found;
+    }
+    return std::nullopt;
+  }
+
+  const ReportInput& input_;
+  const Leaderboard& board_;
+  const std::optional<std::string> preset_;  // nothing: all runs count
+};
+
+struct PaperEvidence final : Evidence {
+  Finding average(std::string_view model) const override {
+    return exact(paper_average(*paper_model(model), PaperVersion::kV0));
+  }
+  Finding accuracy(std::string_view model, PaperTask task) const override {
+    return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
+  }
+  Finding speed(std::string_view model, std::string_view mode, int64_t length) const override {
+    return exact(paper_relative_speed(model, mode, length));
+  }
+  Finding memory(std::string_view model, int64_t length) const override {
+    return exact(paper_memory(model, length));
+  }
+  Finding gap(std::string_view model) const override {
+    const PaperModel& row = *paper_model(model);
+    return exact(row.image_train_accuracy -
+                 *paper_accuracy(row, PaperTask::kImage, PaperVersion::kV0));
+  }
+  Finding steps_to_35(std::string_view model) const override {
+    return exact(paper_model(model)->steps_to_35);
+  }
+};
 
 }  // namespace
 
-Evidence paper_evidence() {
-  return {
-      .average =
-          [](auto model) { return exact(paper_average(*paper_model(model), PaperVersion::kV0)); },
-      .accuracy =
-          [](auto model, auto task) {
-            return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
-          },
-      .speed = [](auto model, auto mode,
-                  auto length) { return exact(paper_relative_speed(model, mode, length)); },
-      .memory = [](auto model, auto length) { return exact(paper_memory(model, length)); },
-      .gap = [](auto model) { return paper_gap(model); },
-      .steps_to_35 = [](auto model) -> Finding {
-        const PaperConvergence* row = paper_convergence(model);
-        if (!row) return std::nullopt;
-        return Measured{static_cast<double>(row->steps_to_35), 0};
-      },
-      .span = [](PaperTask) { return Finding(); },
-      .gray_correlation = [] { return Finding(); },
-      .vertical_lead = [] { return Finding(); }};
-}
+std::unique_ptr<const Evidence> paper_evidence() { return std::make_unique<PaperEvidence>(); }
 
-Evidence full_evidence(const ReportInput& input, std::string preset) {
-  return evidence_of(input, {std::move(preset)});
+std::unique_ptr<const Evidence> record_evidence(const ReportInput& input,
+                                                std::optional<std::string> preset) {
+  return std::make_unique<RecordEvidence>(input, std::move(preset));
 }
-
-Evidence weak_evidence(const ReportInput& input) { return evidence_of(input, {}); }
 
 }  // namespace lra::report

@@ -14,11 +14,10 @@
 #include <set>
 #include <tuple>
 
+#include "base/text_format.h"
 #include "records/find_setting.h"
-#include "report/tables/baselines.h"
 #include "report/tables/row_groups.h"
 #include "report/tables/run_facts.h"
-#include "report/tables/warnings.h"
 
 namespace lra::report {
 namespace {
@@ -126,8 +125,6 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
     cell.devices = join_distinct(found->second, device_of);
     for (const RunRecord* run : found->second) {
       cell.on_gpu = cell.on_gpu || is_on_gpu(run->provenance);
-    }
-    for (const RunRecord* run : found->second) {
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
     }
   }
@@ -201,7 +198,7 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   std::vector<const Cell*> scored, present;
   for (size_t i = 0; i < columns.size(); ++i) {
     present.push_back(&row.cells[i]);
-    if (columns[i].paper && *columns[i].paper != PaperTask::kPathX) scored.push_back(&row.cells[i]);
+    if (columns[i].is_scored()) scored.push_back(&row.cells[i]);
   }
   if (scored.size() == kNumScoredTasks) row.scored = average_of(scored);
   row.present = average_of(present);

@@ -22,6 +22,9 @@ struct TaskColumn {
   std::string task, title;
   int64_t version = 0;
   std::optional<PaperTask> paper;  // nothing for a task the paper does not have
+
+  // True for a task of the paper's average.
+  bool is_scored() const { return paper && *paper != PaperTask::kPathX; }
 };
 
 // A classifier that needs no model.
@@ -107,8 +110,8 @@ struct Row {
 // A trivial classifier, which a model has to beat.
 struct BaselineRow {
   std::string name;
-  std::vector<std::optional<double>> accuracy;  // one per column
-  std::optional<double> scored;
+  std::vector<std::optional<double>> accuracy = {};  // one per column
+  std::optional<double> scored = {};
 };
 
 struct Leaderboard {
@@ -141,5 +144,19 @@ std::string shown_task(const RunIdentity& run);
 
 // Ours minus the paper's, if both exist.
 std::optional<double> difference(std::optional<double> ours, std::optional<double> paper);
+
+inline constexpr std::string_view kRootOperatorName = "root operator";
+
+// One row per baseline name in the records ("majority"), in percent. If a task was run on several
+// sets of data or at several lengths, each of them has a row that names it. ListOps figures the
+// records lack are filled in with those of paper_tables.h. The last row is the paper's chance row.
+std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
+                                        const std::vector<TaskColumn>& columns);
+
+// The best trivial classifier of a column; null if none has a figure there.
+const BaselineRow* best_baseline(const Leaderboard& board, size_t column);
+// The best trivial classifier in the records of a cell's runs or, if they have none, of its column.
+Trivial best_trivial(const Leaderboard& board, size_t column, const Cell& cell,
+                     const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

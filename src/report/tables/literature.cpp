@@ -19,8 +19,7 @@ PublishedResult parse_result(const Json& row, const std::string& path) {
                          .family = fields.get<std::string>("family"),
                          .source = fields.get<std::string>("source"),
                          .note = fields.find<std::string>("note").value_or(""),
-                         .kind = fields.get<std::string>("kind"),
-                         .accuracy = {}};
+                         .kind = fields.get<std::string>("kind")};
   const Json& accuracy = row.at("accuracy");
   JsonFields by_task = fields.object("accuracy");
   for (size_t task = 0; task < kTaskNames.size(); ++task) {
@@ -41,9 +40,7 @@ PublishedResult paper_result(const PaperModel& model, const std::string& family)
   PublishedResult result{.model = std::string(model.label),
                          .family = family,
                          .source = "Long Range Arena (Tay et al.), Table 6",
-                         .note = "",
-                         .kind = "own",
-                         .accuracy = {}};
+                         .kind = "own"};
   for (size_t task = 0; task < kNumScoredTasks; ++task) {
     result.accuracy[task] = paper_accuracy(model, static_cast<PaperTask>(task), PaperVersion::kV1);
   }
@@ -112,7 +109,6 @@ Table literature_table(const Literature& literature) {
                   "Figures are the authors' own, re-run by others, collected by another paper, or "
                   "unverified (collected, origin not traced).",
               .header = {"Model", "Family"},
-              .rows = {},
               .num_left = 2};
   for (int task = 0; task < kNumPaperTasks; ++task) {
     table.header.emplace_back(paper_task_title(static_cast<PaperTask>(task)));

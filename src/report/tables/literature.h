@@ -13,10 +13,10 @@
 namespace lra::report {
 
 struct PublishedResult {
-  std::string model, family, source, note;
+  std::string model, family, source, note = {};
   std::string kind;  // "own", "re-run", "collected", "unverified": see configs/literature.json
   // Percent, in the order of PaperTask; nothing where the source has no figure.
-  std::array<std::optional<double>, kNumPaperTasks> accuracy;
+  std::array<std::optional<double>, kNumPaperTasks> accuracy = {};
   std::array<bool, kNumPaperTasks> fail{};  // reported as not learned; `accuracy` is nothing then
 
   // "86.43", "FAIL", "-".

@@ -18,7 +18,6 @@ std::string count_text(const Cell& cell) {
 std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
   const Cell& cell = row.cells[column];
   const Trivial& trivial = cell.trivial;
-  const auto peak = cell.speed.peak_memory_bytes;
   return {{data_name(own.columns[column])},
           {row.title},
           {cell.settings.empty() ? "-" : cell.settings},
@@ -30,7 +29,7 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
           {size_text(cell.num_parameters)},
           {time_text(cell.train_seconds)},
           {rate_text(cell.speed.tokens_per_s)},
-          {peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"},
+          {memory_text(cell.speed.peak_memory_bytes)},
           {row.preset},
           {row.checkpoint},
           {cell.validation},
@@ -40,20 +39,19 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
 }  // namespace
 
 Table own_data_table(const Leaderboard& own) {
-  Table table{.title = "Outside of the arena: test accuracy, percent",
-              .caption = joined(
-                  {"Rows compare only within one data set and budget. 95 %: half-width of the 95 % "
-                   "interval, over seeds or over test examples, whichever is wider. Training time "
-                   "is of one run, only its training steps.",
-                   marks_legend(own)},
-                  " "),
-              .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline",
-                         "Seeds", "Parameters", "Training time", "tokens/s", "Peak memory",
-                         "Preset", "Tested weights", "Validation", "Division"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2,
-              .is_list = true};
+  Table table{
+      .title = "Outside of the arena: test accuracy, percent",
+      .caption = joined({"Rows compare only within one data set and budget. 95 %: half-width of "
+                         "the 95 % interval, over seeds or over test examples, whichever is wider. "
+                         "Training time is of one run, only its training steps.",
+                         marks_legend(own)},
+                        " "),
+      .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline", "Seeds",
+                 "Parameters", "Training time", "tokens/s", "Peak memory", "Preset",
+                 "Tested weights", "Validation", "Division"},
+      .num_left = 3,
+      .num_keys = 2,
+      .is_list = true};
   std::vector<std::string> marks;
   for (size_t i = 0; i < own.columns.size(); ++i) {
     for (const Row& row : own.rows) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text_format.h"
+#include "report/report.h"
 #include "report/tables/breakdown.h"
 #include "report/tables/comparisons.h"
 #include "report/tables/literature.h"
@@ -52,8 +53,7 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
   }
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = row_at(line, length);
-    cells.push_back(
-        {row ? human_bytes(static_cast<uint64_t>(row->measured.peak_tensor_bytes)) : "-"});
+    cells.push_back({row ? memory_text(row->measured.peak_tensor_bytes) : "-"});
     if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
   }
   return cells;
@@ -64,16 +64,14 @@ Table efficiency_table(const SpeedGrid& grid) {
   Table table{
       .title = (training ? "Table 2: training speed and memory, " : "Table 4: inference speed, ") +
                grid.name(),
-      .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
-                 "next to it the paper's ratio, by sequence length; then the peak "
-                 "memory of tensors" +
-                 (training ? " and the paper's per TPU device with one example each; our "
-                             "exact attention keeps no "
-                             "weights of L x L, theirs does. "
-                           : ". ") +
-                 "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
-      .header = {"Model"},
-      .rows = {}};
+      .caption =
+          std::string("Steps per second and their ratio to the Transformer's, ") +
+          "next to it the paper's ratio, by sequence length; then the peak memory of tensors" +
+          (training ? " and the paper's per TPU device with one example each; our exact attention "
+                      "keeps no weights of L x L, theirs does. "
+                    : ". ") +
+          "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
+      .header = {"Model"}};
   for (const int64_t length : grid.lengths) {
     const std::string name = length_text(length);
     table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
@@ -117,7 +115,6 @@ Table analysis_table(std::string title, std::string caption, std::vector<std::st
   Table table{.title = std::move(title),
               .caption = std::move(caption),
               .header = {"Task", "Model", std::move(weights)},
-              .rows = {},
               .num_left = 3,
               .num_keys = 2};
   table.header.insert(table.header.end(), columns.begin(), columns.end());
@@ -191,7 +188,7 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
     const GeneralizationResult& result = *record->generalization;
     std::optional<double> train, test;
     if (const PaperModel* paper = paper_on_image(*record)) {
-      train = paper_generalization(record->model)->train_accuracy;
+      train = paper->image_train_accuracy;
       test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
     }
     add_row(table, *record,
@@ -226,7 +223,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
   bool has_paper = false;
   for (const AnalysisRecord* record : records) {
     thresholds.merge(thresholds_of(*record));
-    has_paper = has_paper || (paper_on_image(*record) && paper_convergence(record->model));
+    has_paper = has_paper || paper_on_image(*record);
   }
   std::vector<std::string> header;
   for (const double accuracy : thresholds)
@@ -248,8 +245,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
       cells.push_back({own.contains(accuracy) ? steps_text(result, accuracy) : "-"});
     }
     if (has_paper) {
-      const PaperConvergence* paper =
-          paper_on_image(*record) ? paper_convergence(record->model) : nullptr;
+      const PaperModel* paper = paper_on_image(*record);
       cells.push_back({paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet});
       cells.push_back({paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet});
     }
@@ -261,14 +257,13 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
 }
 
 Table span_table(const std::vector<Analysis>& analyses) {
-  Table table =
-      analysis_table("Figure 2: required attention span",
-                     "Mean distance in tokens between a query and what it attends to, weighted "
-                     "by attention; s is over examples. Uniform: the same with equal weights, "
-                     "about a third of the length; a span near it only shows diffuse attention. "
-                     "The paper gives no figures.",
-                     {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels",
-                      "uniform pixels", "by layer", "examples"});
+  Table table = analysis_table(
+      "Figure 2: required attention span",
+      "Mean distance in tokens between a query and what it attends to, weighted by attention; s is "
+      "over examples. Uniform: the same with equal weights, about a third of the length; a span "
+      "near it only shows diffuse attention. The paper gives no figures.",
+      {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels", "uniform pixels",
+       "by layer", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
     const SpanResult& result = *record->span;
     const SpanFigures& tokens = result.tokens;
@@ -288,12 +283,11 @@ Table span_table(const std::vector<Analysis>& analyses) {
 }
 
 Table similarity_table(const std::vector<Analysis>& analyses) {
-  Table table =
-      analysis_table("Figure 4: similarity of embeddings",
-                     "Mean cosine similarity of the embeddings of two grays or two positions "
-                     "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
-                     "similarity and distance of two grays.",
-                     {"order", "grays apart", "down a column", "along a row", "positions apart"});
+  Table table = analysis_table(
+      "Figure 4: similarity of embeddings",
+      "Mean cosine similarity of the embeddings of two grays or two positions by how far they are "
+      "apart: 1, 2, ... 8. Order: the correlation of similarity and distance of two grays.",
+      {"order", "grays apart", "down a column", "along a row", "positions apart"});
   for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
     const EmbeddingsResult& result = *record->embeddings;
     add_row(table, *record,
@@ -331,8 +325,8 @@ Table controls_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Controls and transfer",
       "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
-      "independent blocks, other lengths, another task. The difference is to "
-      "the run's own score on the same examples; a baseline needs no model.",
+      "independent blocks, other lengths, another task. The difference is to the run's own score "
+      "on the same examples; a baseline needs no model.",
       {"evaluated on", "inputs", "accuracy", "difference", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
     add_changed_inputs(table, *record, shown_task(*record), record->controls->scores);
@@ -385,13 +379,13 @@ std::vector<Table> all_tables(const ReportInput& input) {
   tables.push_back(trade_off_table(our_trade_off(input)));
   for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,
                           rollout_table, controls_table, reach_table}) {
-    tables.push_back(make(input.analyses));
+    tables.push_back(make(input.options.analyses));
   }
-  for (const BreakdownGrid& grid : breakdown_grids(input.analyses)) {
+  for (const BreakdownGrid& grid : breakdown_grids(input.options.analyses)) {
     tables.push_back(breakdown_table(grid));
   }
-  tables.push_back(class_table(input.analyses));
-  if (input.show_literature) tables.push_back(literature_table(input.literature));
+  tables.push_back(class_table(input.options.analyses));
+  if (input.options.show_literature) tables.push_back(literature_table(input.options.literature));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
 }

@@ -51,16 +51,8 @@ TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
   const std::vector<RunRecord> records = {inference_of("performer", 6),
                                           inference_of("transformer", 2)};
   const Leaderboard board = build_leaderboard(records);
-  const std::string title;
-  const std::vector<Table> tables = efficiency_tables({.records = records,
-                                                       .board = board,
-                                                       .own = {},
-                                                       .analyses = {},
-                                                       .grids = speed_grids(board.speeds),
-                                                       .title = title,
-                                                       .problems = {},
-                                                       .literature = {}},
-                                                      "train");
+  const std::vector<Table> tables =
+      efficiency_tables({records, board, {}, speed_grids(board.speeds), {}}, "train");
   ASSERT_EQ(tables.size(), 1u);
   const Table& table = tables[0];
   EXPECT_EQ(table.header,

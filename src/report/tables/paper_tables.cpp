@@ -6,60 +6,34 @@
 namespace lra::report {
 namespace {
 
+// Each row: Table 1 (= 7), ListOps of Table 6, Tables 3 and 5, and Tables 2 (speed, memory) and 4.
+// clang-format off
 constinit const PaperModel kModels[] = {
-    {"transformer", "Transformer", {36.37, 64.27, 57.46, 42.44, 71.40}, 36.38},
-    {"local", "Local Attention", {15.82, 52.98, 53.39, 41.46, 66.63}, 15.95},
-    {"sparse_transformer", "Sparse Transformer", {17.07, 63.58, 59.59, 44.24, 71.71}, 35.78},
-    {"longformer", "Longformer", {35.63, 62.85, 56.89, 42.22, 69.71}, 36.03},
-    {"linformer", "Linformer", {35.70, 53.94, 52.27, 38.56, 76.34}, 35.49},
-    {"reformer", "Reformer", {37.27, 56.10, 53.40, 38.07, 68.50}, 36.30},
-    {"sinkhorn", "Sinkhorn Transformer", {33.67, 61.20, 53.83, 41.23, 67.45}, 34.20},
-    {"synthesizer", "Synthesizer", {36.99, 61.68, 54.67, 41.61, 69.45}, 36.50},
-    {"bigbird", "BigBird", {36.05, 64.02, 59.29, 40.83, 74.87}, 37.08},
-    {"linear_transformer", "Linear Transformer", {16.13, 65.90, 53.09, 42.34, 75.30}, 17.15},
-    {"performer", "Performer", {18.01, 65.40, 53.82, 42.77, 77.05}, 36.00},
+    {"transformer", "Transformer", {36.37, 64.27, 57.46, 42.44, 71.40}, 36.38, 69.45, 2048, 3920,
+     PaperSpeeds{{8.1, 4.9, 2.3, 1.4}, {0.85, 2.65, 5.51, 9.48}, {114, 64, 28, 16}}},
+    {"local", "Local Attention", {15.82, 52.98, 53.39, 41.46, 66.63}, 15.95, 63.19, 1425, 3512,
+     PaperSpeeds{{9.2, 8.4, 7.4, 7.4}, {0.42, 0.76, 1.06, 1.37}, {108, 110, 108, 111}}},
+    {"sparse_transformer", "Sparse Transformer",
+     {17.07, 63.58, 59.59, 44.24, 71.71}, 35.78, 66.74, 1050, 3325},
+    {"longformer", "Longformer", {35.63, 62.85, 56.89, 42.22, 69.71}, 36.03, 71.65, 713, 1575},
+    {"linformer", "Linformer", {35.70, 53.94, 52.27, 38.56, 76.34}, 35.49, 97.23, 452, 875,
+     PaperSpeeds{{9.3, 9.1, 8.5, 7.7}, {0.37, 0.55, 0.99, 0.99}, {112, 111, 109, 110}}},
+    {"reformer", "Reformer", {37.27, 56.10, 53.40, 38.07, 68.50}, 36.30, 68.45, 1720, 6650,
+     PaperSpeeds{{4.4, 2.2, 1.5, 1.1}, {0.48, 0.99, 1.53, 2.28}, {54, 27, 18, 13}}},
+    {"sinkhorn", "Sinkhorn Transformer",
+     {33.67, 61.20, 53.83, 41.23, 67.45}, 34.20, 69.21, 875, 1575,
+     PaperSpeeds{{9.1, 7.9, 6.6, 5.3}, {0.47, 0.83, 1.13, 1.48}, {111, 108, 110, 100}}},
+    {"synthesizer", "Synthesizer", {36.99, 61.68, 54.67, 41.61, 69.45}, 36.50, 97.31, 2975, 3325,
+     PaperSpeeds{{8.7, 5.7, 6.6, 1.9}, {0.65, 1.98, 4.09, 6.99}, {111, 106, 55, 31}}},
+    {"bigbird", "BigBird", {36.05, 64.02, 59.29, 40.83, 74.87}, 37.08, 71.49, 1225, 2462,
+     PaperSpeeds{{7.4, 3.9, 2.7, 1.5}, {0.77, 1.49, 2.18, 2.88}, {70, 34, 23, 17}}},
+    {"linear_transformer", "Linear Transformer",
+     {16.13, 65.90, 53.09, 42.34, 75.30}, 17.15, 65.61, 2186, 3500,
+     PaperSpeeds{{9.1, 9.3, 8.6, 7.8}, {0.37, 0.57, 0.80, 1.03}, {108, 111, 109, 111}}},
+    {"performer", "Performer", {18.01, 65.40, 53.82, 42.77, 77.05}, 36.00, 73.90, 1400, 2625,
+     PaperSpeeds{{9.5, 9.4, 8.7, 8.0}, {0.37, 0.59, 0.82, 1.06}, {116, 110, 116, 110}}},
 };
-
-constinit const PaperTraining kTraining[] = {
-    {"transformer", {8.1, 4.9, 2.3, 1.4}, {0.85, 2.65, 5.51, 9.48}},
-    {"local", {9.2, 8.4, 7.4, 7.4}, {0.42, 0.76, 1.06, 1.37}},
-    {"linformer", {9.3, 9.1, 8.5, 7.7}, {0.37, 0.55, 0.99, 0.99}},
-    {"reformer", {4.4, 2.2, 1.5, 1.1}, {0.48, 0.99, 1.53, 2.28}},
-    {"sinkhorn", {9.1, 7.9, 6.6, 5.3}, {0.47, 0.83, 1.13, 1.48}},
-    {"synthesizer", {8.7, 5.7, 6.6, 1.9}, {0.65, 1.98, 4.09, 6.99}},
-    {"bigbird", {7.4, 3.9, 2.7, 1.5}, {0.77, 1.49, 2.18, 2.88}},
-    {"linear_transformer", {9.1, 9.3, 8.6, 7.8}, {0.37, 0.57, 0.80, 1.03}},
-    {"performer", {9.5, 9.4, 8.7, 8.0}, {0.37, 0.59, 0.82, 1.06}},
-};
-
-constinit const PaperInference kInference[] = {
-    {"transformer", {114, 64, 28, 16}},  {"local", {108, 110, 108, 111}},
-    {"reformer", {54, 27, 18, 13}},      {"synthesizer", {111, 106, 55, 31}},
-    {"sinkhorn", {111, 108, 110, 100}},  {"linformer", {112, 111, 109, 110}},
-    {"bigbird", {70, 34, 23, 17}},       {"linear_transformer", {108, 111, 109, 111}},
-    {"performer", {116, 110, 116, 110}},
-};
-
-constinit const PaperGeneralization kGeneralization[] = {
-    {"transformer", 69.45},
-    {"local", 63.19},
-    {"sparse_transformer", 66.74},
-    {"longformer", 71.65},
-    {"linformer", 97.23},
-    {"reformer", 68.45},
-    {"sinkhorn", 69.21},
-    {"synthesizer", 97.31},
-    {"bigbird", 71.49},
-    {"performer", 73.90},
-    {"linear_transformer", 65.61},
-};
-
-constinit const PaperConvergence kConvergence[] = {
-    {"transformer", 2048, 3920}, {"local", 1425, 3512},       {"sparse_transformer", 1050, 3325},
-    {"reformer", 1720, 6650},    {"linformer", 452, 875},     {"longformer", 713, 1575},
-    {"sinkhorn", 875, 1575},     {"synthesizer", 2975, 3325}, {"linear_transformer", 2186, 3500},
-    {"bigbird", 1225, 2462},     {"performer", 1400, 2625},
-};
+// clang-format on
 
 constinit const std::string_view kNotes[] = {
     "Paper v0 is Table 1 (= Table 7), paper v1 is Table 6. Only ListOps was run again for v1, with "
@@ -83,25 +57,10 @@ constinit const std::string_view kNotes[] = {
     "175 steps, and no rule for values in between is given.",
 };
 
-template <typename Row>
-const Row* find_row(std::span<const Row> rows, std::string_view name) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.name == name; });
-  return found == rows.end() ? nullptr : &*found;
-}
-
 std::string_view full_name(std::string_view model) {
   if (model == "sparse") return "sparse_transformer";
   if (model == "linear") return "linear_transformer";
   return model;
-}
-
-template <typename Row>
-std::optional<double> relative_speed(std::span<const Row> rows, std::string_view model,
-                                     size_t column) {
-  const Row* row = find_row(rows, full_name(model));
-  if (!row) return std::nullopt;
-  return row->steps_per_s[column] / rows.front().steps_per_s[column];
 }
 
 // The column of Tables 2 and 4.
@@ -114,10 +73,6 @@ std::optional<size_t> column_of(int64_t length) {
 }  // namespace
 
 std::span<const PaperModel> paper_models() { return kModels; }
-std::span<const PaperTraining> paper_training() { return kTraining; }
-std::span<const PaperInference> paper_inference() { return kInference; }
-std::span<const PaperGeneralization> paper_generalization() { return kGeneralization; }
-std::span<const PaperConvergence> paper_convergence() { return kConvergence; }
 std::span<const std::string_view> paper_notes() { return kNotes; }
 
 std::optional<PaperTask> paper_task(std::string_view task) {
@@ -141,7 +96,8 @@ std::string_view paper_task_title(PaperTask task) {
 }
 
 const PaperModel* paper_model(std::string_view model) {
-  return find_row(paper_models(), full_name(model));
+  const auto found = std::ranges::find(kModels, full_name(model), &PaperModel::name);
+  return found == std::end(kModels) ? nullptr : found;
 }
 
 int paper_order(std::string_view model) {
@@ -151,16 +107,6 @@ int paper_order(std::string_view model) {
 
 bool same_paper_model(std::string_view a, std::string_view b) {
   return full_name(a) == full_name(b);
-}
-
-const PaperTraining* paper_training(std::string_view model) {
-  return find_row(paper_training(), full_name(model));
-}
-const PaperGeneralization* paper_generalization(std::string_view model) {
-  return find_row(paper_generalization(), full_name(model));
-}
-const PaperConvergence* paper_convergence(std::string_view model) {
-  return find_row(paper_convergence(), full_name(model));
 }
 
 std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task,
@@ -178,18 +124,19 @@ double paper_average(const PaperModel& model, PaperVersion version) {
 
 std::optional<double> paper_relative_speed(std::string_view model, std::string_view mode,
                                            int64_t length) {
+  const PaperModel* row = paper_model(model);
   const auto column = column_of(length);
-  if (!column) return std::nullopt;
-  if (mode == "train") return relative_speed(paper_training(), model, *column);
-  if (mode == "infer") return relative_speed(paper_inference(), model, *column);
-  return std::nullopt;
+  if (!row || !row->speeds || !column || (mode != "train" && mode != "infer")) return std::nullopt;
+  const auto steps =
+      mode == "train" ? &PaperSpeeds::train_steps_per_s : &PaperSpeeds::infer_steps_per_s;
+  return ((*row->speeds).*steps)[*column] / ((*kModels[0].speeds).*steps)[*column];
 }
 
 std::optional<double> paper_memory(std::string_view model, int64_t length) {
-  const PaperTraining* row = paper_training(model);
+  const PaperModel* row = paper_model(model);
   const auto column = column_of(length);
-  if (!row || !column) return std::nullopt;
-  return row->memory_gb[*column];
+  if (!row || !row->speeds || !column) return std::nullopt;
+  return row->speeds->memory_gb[*column];
 }
 
 }  // namespace lra::report

@@ -20,46 +20,26 @@ inline constexpr int kNumPaperTasks = 6;
 
 enum class PaperVersion { kV0, kV1 };
 
-// Tables 1, 6 and 7: accuracies in the order of PaperTask, Path-X (always FAIL) left out.
-struct PaperModel {
-  std::string_view name, label;
-  std::array<double, kNumScoredTasks> v0;
-  double listops_v1;
-};
-
 inline constexpr std::array<int, 4> kPaperLengths = {1024, 2048, 3072, 4096};
 inline constexpr int kPaperBatch = 32;
 
-// Table 2 (training; byte-level text, batch 32 on 16 TPU v3 chips, one example per core): steps per
-// second and peak memory per device in GB.
-struct PaperTraining {
-  std::string_view name;
-  std::array<double, 4> steps_per_s, memory_gb;
+// Tables 2 (training) and 4 (inference): byte-level text, batch 32 on 16 TPU v3 chips, one example
+// per core; steps per second, and peak memory per device in GB, by kPaperLengths.
+struct PaperSpeeds {
+  std::array<double, 4> train_steps_per_s, memory_gb, infer_steps_per_s;
 };
 
-// Table 4 (inference, the same hardware; 4 layers, 8 heads, width 128).
-struct PaperInference {
-  std::string_view name;
-  std::array<double, 4> steps_per_s;
-};
-
-// Table 3: accuracy on the training set of Image. The test figure is the Image column above.
-struct PaperGeneralization {
-  std::string_view name;
-  double train_accuracy;
-};
-
-// Table 5: training steps until validation accuracy on Image reaches 30 % and 35 %.
-struct PaperConvergence {
-  std::string_view name;
-  int steps_to_30, steps_to_35;
+struct PaperModel {
+  std::string_view name, label;
+  std::array<double, kNumScoredTasks>
+      v0;  // in the order of PaperTask, Path-X (always FAIL) left out
+  double listops_v1;
+  double image_train_accuracy;             // Table 3, whose test figure is that of v0
+  int steps_to_30, steps_to_35;            // Table 5: until validation accuracy on Image reaches it
+  std::optional<PaperSpeeds> speeds = {};  // nothing for models that were not timed
 };
 
 std::span<const PaperModel> paper_models();
-std::span<const PaperTraining> paper_training();
-std::span<const PaperInference> paper_inference();
-std::span<const PaperGeneralization> paper_generalization();
-std::span<const PaperConvergence> paper_convergence();
 
 // The chance row as the paper prints it, in the order of PaperTask, with Path-X.
 inline constexpr std::array<double, kNumPaperTasks> kPaperChance = {10, 50, 50, 10, 50, 50};
@@ -80,11 +60,6 @@ const PaperModel* paper_model(std::string_view model);
 int paper_order(std::string_view model);
 // True if both are names of one model: "sparse" is "sparse_transformer".
 bool same_paper_model(std::string_view a, std::string_view b);
-
-// The rows of Tables 2, 3, 4 and 5; null for a model the table does not have.
-const PaperTraining* paper_training(std::string_view model);
-const PaperGeneralization* paper_generalization(std::string_view model);
-const PaperConvergence* paper_convergence(std::string_view model);
 
 // Accuracy in the paper; nothing for Path-X.
 std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task, PaperVersion version);

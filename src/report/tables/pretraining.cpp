@@ -8,11 +8,10 @@ namespace lra::report {
 Table pretraining_table(const std::vector<RunRecord>& records) {
   Table table{.title = "Masked pretraining",
               .caption =
-                  "Accuracy and loss of the last validation, at the hidden positions. These "
-                  "runs learn no labels: they are in no other table.",
+                  "Accuracy and loss of the last validation, at the hidden positions. These runs "
+                  "learn no labels: they are in no other table.",
               .header = {"Task", "Model", "Preset", "Seed", "Steps", "Hidden", "Accuracy", "Loss",
                          "Status"},
-              .rows = {},
               .num_left = 3,
               .num_keys = 2};
   for (const RunRecord& run : records) {

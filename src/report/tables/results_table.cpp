@@ -1,4 +1,4 @@
-#include "report/tables/results_table.h"
+#include "report/tables/tables.h"
 
 #include <algorithm>
 #include <set>
@@ -45,8 +45,8 @@ const ResultColumn kOtherColumns[] = {
      }},
     {"memory", "Peak memory",
      [](const Leaderboard&, const Row& row) {
-       const auto peak = most_of(row, [](const Cell& c) { return c.speed.peak_memory_bytes; });
-       return TableCell{peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"};
+       return TableCell{
+           memory_text(most_of(row, [](const Cell& c) { return c.speed.peak_memory_bytes; }))};
      }},
     {"seeds", "Seeds", [](const Leaderboard&, const Row& row) {
        return TableCell{
@@ -149,8 +149,7 @@ Table results_table(const Leaderboard& board, const ResultsChoice& choice) {
       has_cost && board.columns.size() > 1 ? "Costs are those of the costliest task." : "";
   Table table{.title = "Results",
               .caption = joined({caption_of(seeds), of_cost, marks_legend(board)}, " "),
-              .header = {"Model"},
-              .rows = {}};
+              .header = {"Model"}};
   for (const std::string& name : columns) {
     const ResultColumn* other = other_column(name);
     table.header.push_back(other ? other->title : board.columns[place_of(board, name)].title);

@@ -1,4 +1,4 @@
-#include "report/tables/results_table.h"
+#include "report/tables/tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -44,15 +44,11 @@ SettingLines settings_of(const RunRecord& record) {
 
 // The settings of controls (lra analyze controls): such runs have rows of their own, which say so.
 std::string control_of(const RunRecord& record) {
-  std::string control;
-  if (const auto field = find_setting_as<int64_t>(record.config, "model", "receptive_field");
-      field.value_or(0) > 0) {
-    control = "model.receptive_field=" + std::to_string(*field);
-  }
-  if (find_setting_as<std::string>(record.config, "train", "token_order") == "shuffled") {
-    control += std::string(control.empty() ? "" : ", ") + "train.token_order=shuffled";
-  }
-  return control;
+  const auto field =
+      find_setting_as<int64_t>(record.config, "model", "receptive_field").value_or(0);
+  const auto order = find_setting_as<std::string>(record.config, "train", "token_order");
+  return joined({field > 0 ? "model.receptive_field=" + std::to_string(field) : "",
+                 order == "shuffled" ? "train.token_order=shuffled" : ""});
 }
 
 std::string run_name(const RunRecord& record) {
@@ -155,9 +151,6 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
   const auto rank = [&](const std::string& label) {
     return std::find(ranking.begin(), ranking.end(), label) - ranking.begin();
   };
-  const auto joined = [](const std::string& one, const std::string& other) {
-    return one + (one.empty() || other.empty() ? "" : "; ") + other;
-  };
   RowGroup main = head;
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
@@ -170,11 +163,11 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
       const std::string& label = labels.at(lines);
       if (label == best->second) {
         main.runs[task] = runs;
-        main.task_settings[task] = joined(head.settings, label);
-        if (!label.empty()) main.settings = joined(main.settings, task + ": " + label);
+        main.task_settings[task] = joined({head.settings, label}, "; ");
+        if (!label.empty()) main.settings = joined({main.settings, task + ": " + label}, "; ");
       } else {
         RowGroup& other = others.emplace(label, head).first->second;
-        other.settings = other.task_settings[task] = joined(head.settings, label);
+        other.settings = other.task_settings[task] = joined({head.settings, label}, "; ");
         other.runs[task] = runs;
       }
     }

@@ -75,6 +75,12 @@ bool has_figure(const RunRecord& run) {
   return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
 }
 
+std::vector<Evaluation> learning_curve(const RunRecord& run) {
+  std::vector<Evaluation> curve = run.val_curve;
+  std::erase_if(curve, [](const Evaluation& point) { return !std::isfinite(point.accuracy); });
+  return curve;
+}
+
 bool is_outside_arena(const RunRecord& run) {
   return run.task.starts_with("custom") || run.division == "diagnostic";
 }
@@ -93,10 +99,8 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_evaluation("training", run.train);
   f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
   if (const auto& tuning = run.tuning) {
-    std::string varied;
-    for (const std::string& name : tuning->varied) varied += (varied.empty() ? "" : ", ") + name;
-    f.add("chosen", "1 of " + thousands(tuning->tried) + " settings of " + varied + " by " +
-                        tuning->chosen_by + ", " + thousands(tuning->steps) +
+    f.add("chosen", "1 of " + thousands(tuning->tried) + " settings of " + joined(tuning->varied) +
+                        " by " + tuning->chosen_by + ", " + thousands(tuning->steps) +
                         " steps of training in all");
   }
   if (run.initial_weights) f.add("initial weights from", run.initial_weights->origin);
@@ -121,17 +125,12 @@ std::vector<Fact> result_facts(const RunRecord& run) {
           fixed(static_cast<double>(*run.computed_tokens) / static_cast<double>(run.tokens), 2));
   }
   if (const int64_t peak = peak_memory_bytes(run); peak > 0) {
-    f.add("peak memory", human_bytes(static_cast<uint64_t>(peak)));
+    f.add("peak memory", memory_text(peak));
   }
   return f.facts;
 }
 
 std::vector<Fact> provenance_facts(const RunRecord& run) {
-  const auto joined = [](const auto& items, const char* between, const auto& text) {
-    std::string all;
-    for (const auto& item : items) all += (all.empty() ? "" : between) + text(item);
-    return all;
-  };
   const Provenance& p = run.provenance;
   Facts f;
   f.add("lra", p.lra_version);
@@ -141,16 +140,19 @@ std::vector<Fact> provenance_facts(const RunRecord& run) {
   f.add("compiler", p.compiler);
   f.add("torch", p.torch_version);
   std::map<std::string, std::string> kernels;  // by what they are compiled for
-  for (const auto& [name, isa] : p.kernels)
-    kernels[isa] += (kernels[isa].empty() ? " " : ", ") + name;
-  f.add("kernels", joined(kernels, "; ", [](auto& k) { return k.first + ":" + k.second; }));
+  for (const auto& [name, isa] : p.kernels) {
+    kernels[isa] += (kernels[isa].empty() ? isa + ": " : ", ") + name;
+  }
+  std::vector<std::string> kernel_texts;
+  for (const auto& [isa, text] : kernels) kernel_texts.push_back(text);
+  f.add("kernels", joined(kernel_texts, "; "));
   f.add("data", run.data_source + (run.data_hash.empty() ? "" : " " + run.data_hash));
   f.add("config hash", run.config_hash);
   f.add("weights hash", run.weights_hash);
   f.add("fingerprint", run.fingerprint);
   f.add("started", p.started_utc);
   f.add("finished", p.finished_utc);
-  f.add("command", joined(p.command, " ", [](const std::string& word) { return word; }));
+  f.add("command", joined(p.command, " "));
   return f.facts;
 }
 

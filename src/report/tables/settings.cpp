@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 
 namespace lra::report {
 namespace {

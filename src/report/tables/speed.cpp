@@ -141,9 +141,7 @@ SpeedRow speed_row(const MeasuredRun& measured, const MeasuredRun* yardstick) {
                .machine = machine_of(record.provenance),
                .revision = revision_of(record.provenance),
                .device = device_of(record.provenance),
-               .measured = *measured.measurement,
-               .relative = std::nullopt,
-               .paper_relative = std::nullopt};
+               .measured = *measured.measurement};
   if (yardstick && yardstick->measurement->steps_per_s > 0) {
     row.relative = row.measured.steps_per_s / yardstick->measurement->steps_per_s;
   }

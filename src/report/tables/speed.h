@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,8 @@ struct SpeedRow {
   std::string machine, revision;
   std::string device;  // the machine's name for people
   Measurement measured;
-  std::optional<double> relative;        // steps per second over the Transformer's, like for like
-  std::optional<double> paper_relative;  // computed from the paper's Table 2 or 4
+  std::optional<double> relative = {};  // steps per second over the Transformer's, like for like
+  std::optional<double> paper_relative = {};  // computed from the paper's Table 2 or 4
 };
 
 // `runs` are those of one cell; the Transformer's are looked for in `all`.
@@ -37,5 +38,34 @@ CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vecto
 // by task, preset, mode, number format, length, batch, machine, then fastest first. Measurements
 // compare where everything but the model and its mixer's settings is the same.
 std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records);
+
+struct SpeedGridLine {
+  std::string model, title;  // title: with the settings that set it apart
+  std::map<int64_t, const SpeedRow*> at;
+};
+
+// Measurements that compare: only model and length differ.
+struct SpeedGrid {
+  std::string task, preset, mode, dtype, revision, machine;
+  std::string device;  // the machine's name for people
+  int64_t batch = 0;
+  std::vector<int64_t> lengths;      // ascending
+  std::vector<SpeedGridLine> lines;  // the paper's order of models, then by title
+
+  std::string setting() const;  // "text, small, fp32, batch 32, revision ..., machine"
+  std::string name() const;     // "AMD EPYC, 2 threads, fp32, batch 32"
+  // Returns null for a length or model that was not measured. Takes the model's own settings if it
+  // has several: those without a label.
+  const SpeedRow* find(std::string_view model, int64_t length) const;
+};
+
+// One for each task, preset, mode, number format, batch, revision and machine. `rows` must outlive
+// them.
+std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows);
+
+// The grid of byte-level text that says most about the paper's table ("train": 2, "infer": 4): that
+// with most figures of the paper's models and lengths whose ratio to the Transformer is known. Null
+// when none has one.
+const SpeedGrid* paper_grid(const std::vector<SpeedGrid>& grids, std::string_view mode);
 
 }  // namespace lra::report

@@ -1,4 +1,4 @@
-#include "report/tables/speed_grid.h"
+#include "report/tables/speed.h"
 
 #include <algorithm>
 #include <set>

@@ -7,7 +7,6 @@
 
 #include "records/test_records.h"
 #include "report/tables/leaderboard.h"
-#include "report/tables/speed_grid.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {

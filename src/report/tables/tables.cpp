@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/text_format.h"
-#include "report/tables/task_averages.h"
 
 namespace lra::report {
 namespace {
@@ -76,7 +75,7 @@ Cells measurement_line(const SpeedRow& row) {
           {fixed(100 * flops_utilisation(m), 1) + " %"},
           {ratio_text(row.relative)},
           {ratio_text(row.paper_relative)},
-          {human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))},
+          {memory_text(m.peak_resident_bytes)},
           {row.revision},
           {row.machine}};
 }
@@ -89,11 +88,9 @@ Table accuracy_table(const Leaderboard& board) {
               .caption =
                   "In brackets the number of seeds n and the half-width of the 95 % interval, over "
                   "seeds or over test examples, whichever is wider. Avg 5 is the paper's average: "
-                  "ListOps, Text, Retrieval, Image "
-                  "and Pathfinder. Avg all is over every task shown. Both need all their "
-                  "parts.",
-              .header = {"Model"},
-              .rows = {}};
+                  "ListOps, Text, Retrieval, Image and Pathfinder. Avg all is over every task "
+                  "shown. Both need all their parts.",
+              .header = {"Model"}};
   if (has_paper) {
     table.caption += " Under each row the paper's figures, and in parentheses ours minus theirs.";
   }
@@ -121,8 +118,8 @@ Table accuracy_table(const Leaderboard& board) {
   }
   if (!averages.empty()) {
     table.caption +=
-        " Task Avg (Std): mean and sample standard deviation over the n models with "
-        "full runs of a preset.";
+        " Task Avg (Std): mean and sample standard deviation over the n models with full runs of a "
+        "preset.";
   }
   for (const BaselineRow& baseline : board.baselines) {
     std::vector<std::string> texts;
@@ -152,7 +149,6 @@ Table protocol_table(const Leaderboard& board) {
                   "itself. Checkpoint: the weights that were tested.",
               .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
                          "Revision", "Machine"},
-              .rows = {},
               .num_left = 8};
   for (const Row& row : board.rows) {
     Cells cells;
@@ -170,23 +166,21 @@ Table training_speed_table(const Leaderboard& board) {
   Table table{.title = "Speed and memory of the training runs",
               .caption =
                   "Only training steps; padding is not counted as tokens. Relative: tokens per "
-                  "second over the Transformer's with the same task settings, sizes and "
-                  "batches, on the same machine and revision.",
+                  "second over the Transformer's with the same task settings, sizes and batches, "
+                  "on the same machine and revision.",
               .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
-              .rows = {},
               .num_left = 2,
               .num_keys = 2};
   for (size_t i = 0; i < board.columns.size(); ++i) {
     for (const Row& row : board.rows) {
       const CellSpeed& speed = row.cells[i].speed;
       if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
-      const auto peak = speed.peak_memory_bytes;
       table.rows.push_back({{board.columns[i].title},
                             {row_label(board, row, row.cells[i].settings)},
                             {rate_text(speed.tokens_per_s)},
                             {rate_text(speed.steps_per_s)},
                             {ratio_text(speed.relative)},
-                            {peak ? human_bytes(static_cast<uint64_t>(*peak)) : "-"}});
+                            {memory_text(speed.peak_memory_bytes)}});
     }
   }
   return table;
@@ -197,15 +191,13 @@ Table measurement_table(const Leaderboard& board) {
       .title = "Efficiency measurements",
       .caption =
           "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
-          "timed in slices of their batch; ! see the warnings. "
-          "Relative: to the Transformer measured in the same conditions. Paper: "
-          "the same ratio on 16 TPU v3 chips. With data: the same steps with batches that are "
-          "read from the task's data. Of GEMM: the model's floating-point operations per second "
-          "over those of this machine's matrix product.",
+          "timed in slices of their batch; ! see the warnings. Relative: to the Transformer "
+          "measured in the same conditions. Paper: the same ratio on 16 TPU v3 chips. With data: "
+          "the same steps with batches that are read from the task's data. Of GEMM: the model's "
+          "floating-point operations per second over those of this machine's matrix product.",
       .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
                  "steps/s", "with data", "tokens/s", "of GEMM", "relative", "paper", "peak memory",
                  "Revision", "Machine"},
-      .rows = {},
       .num_left = 6,
       .num_keys = 2};
   for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
@@ -303,10 +295,7 @@ std::string row_label(const Leaderboard& board, const Row& row, const std::strin
   const auto same_title = std::count_if(board.rows.begin(), board.rows.end(),
                                         [&](const Row& r) { return r.title == row.title; });
   if (same_title < 2) return row.title;
-  std::string apart;
-  for (const std::string& part : {row.preset, row.checkpoint, settings}) {
-    if (!part.empty()) apart += (apart.empty() ? "" : ", ") + part;
-  }
+  const std::string apart = joined({row.preset, row.checkpoint, settings});
   return apart.empty() ? row.title : row.title + " (" + apart + ")";
 }
 
@@ -360,6 +349,10 @@ std::string size_text(std::optional<int64_t> num_parameters) {
   return size < 1e3   ? std::to_string(*num_parameters)
          : size < 1e6 ? fixed(size / 1e3, 1) + "k"
                       : fixed(size / 1e6, 2) + "M";
+}
+
+std::string memory_text(std::optional<int64_t> bytes) {
+  return bytes ? human_bytes(static_cast<uint64_t>(*bytes)) : "-";
 }
 
 bool is_short_row(const Row& row) {

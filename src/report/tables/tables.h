@@ -19,8 +19,8 @@ struct TableCell {
 struct Table {
   std::string title, caption;
   std::vector<std::string> header;
-  std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
-  int num_left = 1;                          // leading columns that are words; the rest are figures
+  std::vector<std::vector<TableCell>> rows = {};  // as many cells as the header has
+  int num_left = 1;       // leading columns that are words; the rest are figures
   int num_keys = 1;       // leading columns that name the row: repeated where a table is cut in two
   bool is_list = false;   // rows are read one by one: on a narrow page each is a card
   int num_right = 0;      // trailing columns that are words
@@ -92,6 +92,7 @@ std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row);
 // "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);
 std::string size_text(std::optional<int64_t> num_parameters);
+std::string memory_text(std::optional<int64_t> bytes);  // "1.2 GB"
 
 // Removes the column `title` if it is the same in every row. The caption then states it, unless it
 // is empty ("-").
@@ -123,5 +124,34 @@ std::string rate_text(std::optional<double> value);
 // with none; self-pretrained rows are ranked among themselves.
 Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column);
 Emphasis rank_of_average(const Leaderboard& board, const Row& row, Average Row::*average);
+
+// The paper's row "Task Avg (Std)" of Tables 1, 6 and 7: how hard a task is, and how far the models
+// lie apart on it.
+struct TaskAverage {
+  std::string name;  // "Task Avg (Std), release preset", "Task Avg (Std), paper v0"
+  // One per column, over models; without meaning for fewer than two models.
+  std::vector<Summary> cells = {};
+  Summary scored = {};  // of the averages over the five tasks
+};
+
+// One for each preset with which two models have full runs of one task, then the paper's for both
+// versions, computed from its rows. A model's best row counts; FAIL, diverged and shortened runs do
+// not. Empty for a board without rows.
+std::vector<TaskAverage> task_averages(const Leaderboard& board);
+
+// "46.32 (4.60) [n=11]", with the sample standard deviation (n - 1); "-" for less than two models.
+std::string task_average_text(const Summary& summary);
+
+// The columns and rows of a table for a paper.
+struct ResultsChoice {
+  // Names of tasks, "average", "parameters", "time", "memory" and "seeds"; empty: the tasks that
+  // have figures and, if a row has it, the average.
+  std::vector<std::string> columns = {};
+  bool with_paper = false, with_baselines = false;  // rows of their own below ours
+};
+
+// Mean ± sample standard deviation over the seeds, the best of each column bold; without rows if
+// there is no figure. Throws lra::Error for a column that is none.
+Table results_table(const Leaderboard& board, const ResultsChoice& choice = {});
 
 }  // namespace lra::report

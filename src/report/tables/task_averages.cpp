@@ -1,4 +1,4 @@
-#include "report/tables/task_averages.h"
+#include "report/tables/tables.h"
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,6 @@ TaskAverage of_preset(const Leaderboard& board, const std::string& preset) {
     scored.add(row.model, row.scored.ours);
   }
   TaskAverage result{.name = kName + (preset.empty() ? "no" : preset) + " preset",
-                     .cells = {},
                      .scored = scored.summary()};
   for (const BestOfModels& cell : cells) result.cells.push_back(cell.summary());
   return result;
@@ -50,10 +49,8 @@ bool is_paper_task(const Leaderboard& board, size_t column) {
 }
 
 TaskAverage of_paper(const Leaderboard& board, PaperVersion version) {
-  TaskAverage result{
-      .name = std::string(kName) + (version == PaperVersion::kV0 ? "paper v0" : "paper v1"),
-      .cells = {},
-      .scored = {}};
+  TaskAverage result{.name = std::string(kName) +
+                             (version == PaperVersion::kV0 ? "paper v0" : "paper v1")};
   for (size_t i = 0; i < board.columns.size(); ++i) {
     std::vector<double> values;
     for (const PaperModel& model : paper_models()) {

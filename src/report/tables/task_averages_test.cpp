@@ -1,4 +1,4 @@
-#include "report/tables/task_averages.h"
+#include "report/tables/tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

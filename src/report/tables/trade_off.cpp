@@ -139,10 +139,7 @@ TradeOff our_trade_off(const ReportInput& input) {
       {"average of the tasks shown, %", " Not the paper's average: tasks are missing.",
        [](const Row& row) { return row.present.ours; }},
       quality_of_one_task(input.board)};
-  TradeOff result{.title = "Figure 3: quality, speed and memory, ours",
-                  .caption = "",
-                  .quality_name = "",
-                  .points = {}};
+  TradeOff result{.title = "Figure 3: quality, speed and memory, ours"};
   const SpeedGrid* grid = paper_grid(input.grids, "train");
   if (!grid) return result;
   const int64_t length = widest_length(*grid);
@@ -164,10 +161,8 @@ TradeOff our_trade_off(const ReportInput& input) {
 TradeOff training_trade_off(const Leaderboard& board) {
   TradeOff result{.title = "Quality and training speed",
                   .caption = "Speed and peak memory as the training runs logged them.",
-                  .quality_name = "",
                   .speed_name = "training speed, tokens/s",
-                  .is_ratio = false,
-                  .points = {}};
+                  .is_ratio = false};
   const std::optional<OneTask> task = most_shared_task(board);
   if (!task) return result;
   const Quality quality = quality_of_one_task(board);
@@ -200,16 +195,16 @@ TradeOff training_trade_off(const Leaderboard& board) {
 TradeOff paper_trade_off() {
   TradeOff result{.title = "Figure 3: quality, speed and memory, the paper's",
                   .caption =
-                      "Averages of Table 1, computed from its rows; speed and memory of "
-                      "Table 2 at 4K. The paper names BigBird and Performer as its front.",
-                  .quality_name = "average of five, %",
-                  .points = {}};
+                      "Averages of Table 1, computed from its rows; speed and memory of Table 2 at "
+                      "4K. The paper names BigBird and Performer as its front.",
+                  .quality_name = "average of five, %"};
   constexpr size_t kLast = kPaperLengths.size() - 1;
-  for (const PaperTraining& row : paper_training()) {
-    const PaperModel& model = *paper_model(row.name);
+  for (const PaperModel& model : paper_models()) {
+    if (!model.speeds) continue;
     result.points.push_back({std::string(model.label), paper_average(model, PaperVersion::kV0),
-                             *paper_relative_speed(row.name, "train", kPaperLengths[kLast]),
-                             row.memory_gb[kLast], row.steps_per_s[kLast] * kPaperBatch});
+                             *paper_relative_speed(model.name, "train", kPaperLengths[kLast]),
+                             model.speeds->memory_gb[kLast],
+                             model.speeds->train_steps_per_s[kLast] * kPaperBatch});
   }
   mark_fronts(result.points);
   std::string front;
@@ -228,8 +223,7 @@ Table trade_off_table(const TradeOff& trade_off) {
   Table table{.title = trade_off.title,
               .caption = trade_off.caption,
               .header = {"Model", trade_off.quality_name, trade_off.is_ratio ? "speed" : "tokens/s",
-                         "examples/s", "memory", "Pareto front of speed", "of memory"},
-              .rows = {}};
+                         "examples/s", "memory", "Pareto front of speed", "of memory"}};
   for (const TradeOffPoint& point : trade_off.points) {
     table.rows.push_back({{point.title},
                           {accuracy_text(point.quality)},

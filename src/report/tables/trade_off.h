@@ -20,11 +20,11 @@ struct TradeOffPoint {
 };
 
 struct TradeOff {
-  std::string title, caption, quality_name;
+  std::string title, caption = {}, quality_name = {};
   std::string speed_name = "training speed, Transformer = 1";
-  bool is_ratio = true;               // speed is a ratio to the Transformer's
-  bool is_average = false;            // quality is an average over tasks
-  std::vector<TradeOffPoint> points;  // the paper's order of models; may be empty
+  bool is_ratio = true;                    // speed is a ratio to the Transformer's
+  bool is_average = false;                 // quality is an average over tasks
+  std::vector<TradeOffPoint> points = {};  // the paper's order of models; may be empty
 };
 
 // Our figures: the greatest length at which most models were measured, and the first of these

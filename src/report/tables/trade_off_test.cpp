@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "records/test_records.h"
+#include "report/report.h"
 #include "report/tables/leaderboard.h"
-#include "report/tables/literature.h"
-#include "report/tables/speed_grid.h"
+#include "report/tables/speed.h"
 
 namespace lra::report {
 namespace {
@@ -61,11 +61,7 @@ TEST(TradeOff, ThePapersTablesPutFourModelsOnTheirFront) {
 TradeOff our_trade_off_of(const std::vector<RunRecord>& records) {
   const Leaderboard board = build_leaderboard(records);
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
-  const std::vector<Analysis> analyses;
-  const std::vector<std::string> problems;
-  const std::string title;
-  const Literature literature;
-  return our_trade_off({records, board, {}, analyses, grids, title, problems, literature});
+  return our_trade_off({records, board, {}, grids, {}});
 }
 
 // Three models share one task, the Transformer has another one besides.

@@ -1,4 +1,4 @@
-#include "report/tables/warnings.h"
+#include "report/tables/row_groups.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,6 @@
 #include "tasks/diagnostic/drawn_task.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/command_text.h"
 #include "base/error.h"
@@ -50,22 +49,9 @@ void DrawnTask::write(const Drawn& example, DatasetWriter& writer) const {
   writer.add(example.label, std::vector<uint8_t>(example.tokens.begin(), example.tokens.end()));
 }
 
-std::array<int64_t, 3> DrawnTask::counts(const MakeOptions& options) const {
-  return {options.num_train.value_or(sizes_.num_train), options.num_val.value_or(sizes_.num_val),
-          options.num_test.value_or(sizes_.num_test)};
-}
-
-int64_t DrawnTask::num_to_make(const MakeOptions& options) const {
-  const std::array<int64_t, 3> all = counts(options);
-  return std::accumulate(all.begin(), all.end(), int64_t{0});
-}
-
 void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
-  const std::array<int64_t, 3> all = counts(options);
-  Manifest manifest;
-  manifest.task = spec_.name;
-  manifest.task_version = spec_.version;
-  manifest.source = "generated";
+  const std::array<int64_t, 3> all = sizes(options);
+  Manifest manifest = new_manifest(spec_, "generated");
   manifest.token_bytes = token_bytes();
   manifest.settings = settings_;
   manifest.settings["seed"] = std::to_string(options.seed);
@@ -140,20 +126,12 @@ std::vector<int32_t> DrawnTask::tokens_of(const Split& split, int64_t example) c
 
 checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& name) const {
   const Split split = dataset.split(name);
-  checks::Fact fact{.name = "labels of " + name, .value = "", .ok = true, .detail = ""};
-  int64_t num_right = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
+  return checks::examples_fact("labels of " + name, name, split, [&](int64_t i) -> std::string {
     const std::vector<PlaceLabel> labels = place_labels(tokens_of(split, i));
-    const bool is_right = !labels.empty() && labels.back().label == split.label(i);
-    num_right += is_right;
-    if (is_right || !fact.ok) continue;
-    fact.ok = false;
-    fact.detail = name + " example " + std::to_string(i) + ": label is " +
-                  std::to_string(split.label(i)) + ", the last answer " +
-                  (labels.empty() ? "is missing" : std::to_string(labels.back().label));
-  }
-  fact.value = thousands(num_right) + " of " + thousands(split.size()) + " right";
-  return fact;
+    if (!labels.empty() && labels.back().label == split.label(i)) return "";
+    return "label is " + std::to_string(split.label(i)) + ", the last answer " +
+           (labels.empty() ? "is missing" : std::to_string(labels.back().label));
+  });
 }
 
 std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {

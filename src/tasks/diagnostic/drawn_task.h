@@ -38,13 +38,12 @@ class DrawnTask : public Task {
   checks::DataFacts data_facts(const Dataset& dataset) const override;
 
   bool can_generate() const override { return true; }
-  int64_t num_to_make(const MakeOptions& options) const override;
+  std::array<int64_t, 3> usual_sizes() const override {
+    return {sizes_.num_train, sizes_.num_val, sizes_.num_test};
+  }
   void make(const MakeOptions& options, Progress& progress) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
-    return {};
-  }
   void export_official(const Dataset& dataset, const std::string& out) const override;
 
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
@@ -63,7 +62,6 @@ class DrawnTask : public Task {
   struct Drawn;
   Drawn draw_example(uint64_t seed, int split, int64_t index, uint32_t redraw) const;
   void write(const Drawn& example, DatasetWriter& writer) const;
-  std::array<int64_t, 3> counts(const MakeOptions& options) const;
   std::vector<int32_t> tokens_of(const Split& split, int64_t example) const;
   checks::Fact label_fact(const Dataset& dataset, const std::string& name) const;
 

@@ -10,12 +10,11 @@
 //
 // Where we differ from that code: examples are a function of the seed, none is there twice, and
 // empty places stay empty (its `random_non_queries = False`, as in the figures of the paper).
-#include "tasks/diagnostic/recall.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "tasks/all.h"
 #include "tasks/diagnostic/drawn_task.h"
 
 namespace lra::tasks {
@@ -149,10 +148,6 @@ class RecallTask : public DrawnTask {
   std::vector<double> weights_;  // of the slots
 };
 
-std::unique_ptr<Task> make_recall_task(const ConfigTable& config) {
-  return std::make_unique<RecallTask>(read_config<RecallConfig>(config, "task"));
-}
-
 }  // namespace
 
 constinit const TaskSpec kRecallTask = {
@@ -163,7 +158,7 @@ constinit const TaskSpec kRecallTask = {
     .version = kRecallVersion,
     .describe = describe_task<RecallConfig>,
     .resolve = resolve_task<RecallConfig>,
-    .make = make_recall_task,
+    .make = make_task_of<RecallTask, RecallConfig>,
     .is_diagnostic = true,
     .labels_places = true,
 };

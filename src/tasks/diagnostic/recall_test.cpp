@@ -1,5 +1,3 @@
-#include "tasks/diagnostic/recall.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "data/test_fixtures.h"
 #include "io/toml.h"
+#include "tasks/all.h"
 
 namespace lra::tasks {
 namespace {

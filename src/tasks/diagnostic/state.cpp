@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "tasks/all.h"
 #include "tasks/diagnostic/drawn_task.h"
 
 namespace lra::tasks {
@@ -116,10 +117,6 @@ class StateTask : public DrawnTask {
   Products products_;
 };
 
-std::unique_ptr<Task> make_state_task(const ConfigTable& config) {
-  return std::make_unique<StateTask>(read_config<StateConfig>(config, "task"));
-}
-
 }  // namespace
 
 std::vector<std::vector<int32_t>> products_of(std::string_view group) {
@@ -136,7 +133,7 @@ constinit const TaskSpec kStateTask = {
     .version = kStateVersion,
     .describe = describe_task<StateConfig>,
     .resolve = resolve_task<StateConfig>,
-    .make = make_state_task,
+    .make = make_task_of<StateTask, StateConfig>,
     .is_diagnostic = true,
     .labels_places = true,
 };

@@ -1,15 +1,11 @@
-// Word problems of groups.
+// The groups of the task state.
 #pragma once
 
 #include <array>
 #include <string_view>
 #include <vector>
 
-#include "tasks/task.h"
-
 namespace lra::tasks {
-
-extern constinit const TaskSpec kStateTask;
 
 inline constexpr std::array<std::string_view, 4> kGroups = {"parity", "s3", "s5", "z60"};
 

@@ -8,6 +8,7 @@
 
 #include "data/test_fixtures.h"
 #include "io/toml.h"
+#include "tasks/all.h"
 
 namespace lra::tasks {
 namespace {

@@ -44,55 +44,34 @@ struct GrayTables {
 };
 constexpr GrayTables kGray;
 
-// One file: where its labels and colors are.
-struct RawBatch {
-  std::vector<uint8_t> labels;
-  const std::byte* colours = nullptr;     // of the first image
-  size_t stride = 0;                      // bytes from one image to the next
-  std::vector<std::byte> unpickled = {};  // the colors, where the file holds them otherwise
-};
-
 // 0 for the test batch, 1 to 5 for the data batches.
 std::string batch_name(int index, bool is_pickle) {
   const std::string name = index == 0 ? "test_batch" : "data_batch_" + std::to_string(index);
   return is_pickle ? name : name + ".bin";
 }
 
-RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) {
-  if (bytes.size() % kCifarRecordBytes != 0) {
-    throw Error({.where = name,
-                 .what = "has " + std::to_string(bytes.size()) + " bytes",
-                 .expected = "whole records of " + std::to_string(kCifarRecordBytes) + " bytes",
-                 .advice = "fetch it again"});
-  }
-  RawBatch batch{.labels = {}, .colours = bytes.data() + 1, .stride = kCifarRecordBytes};
-  ByteReader reader(bytes, name);
-  while (!reader.at_end()) {
-    const uint8_t label = reader.u8("label");
-    if (label >= kCifarClasses) reader.fail("label is " + std::to_string(label), "0 to 9");
-    batch.labels.push_back(label);
-    reader.skip(kCifarColourBytes, "colours");
-  }
-  return batch;
-}
-
-// A pickle is read by Python, which checks labels and shapes.
-RawBatch from_pickle(std::span<const std::byte> bytes, const std::string& name) {
-  PickledBatch found = read_pickle_with_python(bytes, name);
-  RawBatch batch{.labels = found.texts.value("labels", std::vector<uint8_t>()),
-                 .stride = kCifarColourBytes,
-                 .unpickled = std::move(found.data)};
-  if (batch.unpickled.size() != batch.labels.size() * kCifarColourBytes || batch.labels.empty()) {
+// A pickle, which Python reads and checks, as records of the binary layout.
+std::vector<std::byte> records_of_pickle(std::span<const std::byte> bytes,
+                                         const std::string& name) {
+  const PickledBatch found = read_pickle_with_python(bytes, name);
+  const auto labels = found.texts.value("labels", std::vector<uint8_t>());
+  if (found.data.size() != labels.size() * kCifarColourBytes || labels.empty()) {
     throw Error({.where = name,
                  .what = "holds no images",
                  .expected = "data_batch_1 to 5 or test_batch of cifar-10-python.tar.gz"});
   }
-  batch.colours = batch.unpickled.data();
-  return batch;
+  std::vector<std::byte> records;
+  records.reserve(labels.size() * kCifarRecordBytes);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto colours = std::span(found.data).subspan(i * kCifarColourBytes, kCifarColourBytes);
+    records.push_back(std::byte{labels[i]});
+    records.insert(records.end(), colours.begin(), colours.end());
+  }
+  return records;
 }
 
-void convert(const std::byte* colours, std::span<uint8_t> gray) {
-  const auto* red = reinterpret_cast<const uint8_t*>(colours);
+void convert(std::span<const std::byte> colours, std::span<uint8_t> gray) {
+  const auto* red = reinterpret_cast<const uint8_t*>(colours.data());
   const uint8_t *green = red + kCifarPixels, *blue = green + kCifarPixels;
   for (size_t i = 0; i < gray.size(); ++i) gray[i] = gray_value(red[i], green[i], blue[i]);
 }
@@ -182,11 +161,6 @@ void refuse_same_images(const Batches& batches, const std::string& source) {
   }
 }
 
-void append(const GrayImages& part, GrayImages& all) {
-  all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
-  all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
-}
-
 }  // namespace
 
 const std::array<const char*, kCifarClasses> kCifarClassNames = {
@@ -206,28 +180,46 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
                  .expected = "at most 32 MiB",
                  .advice = "is this a CIFAR-10 file?"});
   }
-  RawBatch raw = is_pickle ? from_pickle(bytes, name) : read_binary(bytes, name);
-  const auto size = static_cast<int64_t>(raw.labels.size());
-  Hasher hasher;
-  hasher.append(std::as_bytes(std::span(raw.labels)));
-  for (size_t i = 0; i < raw.labels.size(); ++i) {
-    hasher.append(std::span(raw.colours + i * raw.stride, kCifarColourBytes));
+  if (is_pickle) return read_cifar_file(records_of_pickle(bytes, name), name, false);
+  if (bytes.size() % kCifarRecordBytes != 0) {
+    throw Error({.where = name,
+                 .what = "has " + std::to_string(bytes.size()) + " bytes",
+                 .expected = "whole records of " + std::to_string(kCifarRecordBytes) + " bytes",
+                 .advice = "fetch it again"});
   }
-  CifarFile batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
-                  .hash = hasher.digest()};
-  batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
-  parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
+  CifarFile batch;
+  GrayImages& images = batch.images;
+  ByteReader reader(bytes, name);
+  while (!reader.at_end()) {
+    const uint8_t label = reader.u8("label");
+    if (label >= kCifarClasses) reader.fail("label is " + std::to_string(label), "0 to 9");
+    images.labels.push_back(label);
+    reader.skip(kCifarColourBytes, "colours");
+  }
+  const auto colours_of = [&](int64_t i) {
+    return bytes.subspan(static_cast<size_t>(i) * kCifarRecordBytes + 1, kCifarColourBytes);
+  };
+  Hasher hasher;
+  hasher.append(std::as_bytes(std::span(images.labels)));
+  for (int64_t i = 0; i < images.size(); ++i) hasher.append(colours_of(i));
+  batch.hash = hasher.digest();
+  images.pixels.resize(static_cast<size_t>(images.size() * kCifarPixels));
+  parallel_ranges(images.size(), 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      convert(raw.colours + static_cast<size_t>(i) * raw.stride,
-              std::span(batch.images.pixels)
-                  .subspan(static_cast<size_t>(i * kCifarPixels), kCifarPixels));
+      convert(
+          colours_of(i),
+          std::span(images.pixels).subspan(static_cast<size_t>(i * kCifarPixels), kCifarPixels));
     }
   });
   return batch;
 }
 
-bool holds_cifar_files(const std::string& folder) {
-  return !batch_files(folder, false).empty() || !batch_files(folder, true).empty();
+std::string cifar_folder(const std::string& root) {
+  for (const bool is_pickle : {false, true}) {
+    const std::vector<std::string> files = batch_files(root, is_pickle);
+    if (!files.empty()) return fs::path(files[0]).parent_path().string();
+  }
+  return "";
 }
 
 Cifar read_cifar(const std::string& source, Progress& progress) {
@@ -238,15 +230,9 @@ Cifar read_cifar(const std::string& source, Progress& progress) {
   Cifar cifar;
   cifar.test = std::move(batches.at(0).images);
   Hasher hasher;
-  size_t num_train = 0;
-  for (const auto& [index, batch] : batches) {
-    if (index > 0) num_train += batch.images.labels.size();
-  }
-  cifar.train.labels.reserve(num_train);
-  cifar.train.pixels.reserve(num_train * kCifarPixels);
   for (auto& [index, batch] : batches) {
     hasher.append(to_hex(batch.hash));
-    if (index > 0) append(std::exchange(batch.images, {}), cifar.train);
+    if (index > 0) cifar.train.append(std::exchange(batch.images, {}));
   }
   cifar.source_hash = to_hex(hasher.digest());
   return cifar;

@@ -36,6 +36,10 @@ struct GrayImages {
   std::vector<uint8_t> labels;  // [N]
   std::vector<uint8_t> pixels;  // [N, 1024], row by row
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
+  void append(const GrayImages& more) {
+    labels.insert(labels.end(), more.labels.begin(), more.labels.end());
+    pixels.insert(pixels.end(), more.pixels.begin(), more.pixels.end());
+  }
 };
 
 struct Cifar {
@@ -56,9 +60,9 @@ uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);
 CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& name,
                           bool is_pickle);
 
-// True if a folder, or the official one below it, has the files of a layout. Throws lra::Error for
-// one that has some of them.
-bool holds_cifar_files(const std::string& folder);
+// The folder `root`, or the official one below it, that has the files of a layout; empty if none
+// has. Throws lra::Error for one that has some of them.
+std::string cifar_folder(const std::string& root);
 
 // `source` is a folder with the files, a folder that holds cifar-10-batches-bin or
 // cifar-10-batches-py, or an archive with one of them. Throws lra::Error that names file and

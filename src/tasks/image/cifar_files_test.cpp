@@ -119,7 +119,7 @@ TEST(CifarFiles, IncompleteSetsAreRefusedByName) {
     std::filesystem::remove(path);
     const std::string missing = "not all: '" + name + ".bin' is missing";
     EXPECT_THAT(read_error(root.path(".")), HasSubstr(missing));
-    EXPECT_THAT(error_of([&] { holds_cifar_files(root.path(".")); }), HasSubstr(missing));
+    EXPECT_THAT(error_of([&] { cifar_folder(root.path(".")); }), HasSubstr(missing));
   }
 }
 

@@ -151,8 +151,7 @@ Cifar read_cifar_png(const std::string& folder, Progress& progress, size_t image
       const CifarFile part =
           read_images(std::span(files).subspan(first, count), path.string(), progress);
       hasher.append(to_hex(part.hash));
-      all.labels.insert(all.labels.end(), part.images.labels.begin(), part.images.labels.end());
-      all.pixels.insert(all.pixels.end(), part.images.pixels.begin(), part.images.pixels.end());
+      all.append(part.images);
     }
   }
   cifar.source_hash = to_hex(hasher.digest());

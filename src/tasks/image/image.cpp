@@ -5,23 +5,20 @@
 // which cannot be rebuilt from the official files. Ours is a fixed tenth of the training images:
 // the first tenth of a keyed permutation of the official order. Within train and val the images
 // keep that order.
-#include "tasks/image/image.h"
-
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/rng.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/nearest_mean.h"
-#include "checks/place_baseline.h"
 #include "checks/published_data.h"
 #include "data/files.h"
 #include "data/stopping.h"
 #include "io/progress.h"
+#include "tasks/all.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/image/cifar_png.h"
 
@@ -51,9 +48,8 @@ struct ImageConfig {
   }
 };
 
-// The 60,000 images in gray, from every layout that import() reads.
-constexpr checks::PublishedData kImagePublished = {.counts = {.train = 50000, .test = 10000},
-                                                   .examples = "e9896b0ff4739825cfcf2ca82b411602"};
+// Hash of the 60,000 images in gray, from every layout that import() reads.
+constexpr std::string_view kImageExamples = "e9896b0ff4739825cfcf2ca82b411602";
 
 class ImageTask : public Task {
  public:
@@ -68,7 +64,7 @@ class ImageTask : public Task {
   }
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kPixels; }
   checks::DataFacts data_facts(const Dataset& dataset) const override;
@@ -124,10 +120,7 @@ ImportedData ImageTask::import(const std::vector<std::string>& sources, const st
     throw Error({.where = sources[0], .what = "holds no test images", .advice = "is it complete?"});
   }
   const std::vector<bool> members = validation_members(cifar.train.size());
-  Manifest manifest;
-  manifest.task = kImageTask.name;
-  manifest.task_version = kImageVersion;
-  manifest.source = "imported";
+  Manifest manifest = new_manifest(kImageTask, "imported");
   manifest.source_hash = cifar.source_hash;
   manifest.settings = {{"gray", "0.2989 R + 0.5870 G + 0.1140 B, times 255.5 / 255, cut"},
                        {"split_seed", std::to_string(kSplitSeed)},
@@ -143,29 +136,16 @@ ImportedData ImageTask::import(const std::vector<std::string>& sources, const st
   return completed(std::move(writer));
 }
 
-std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {
+std::vector<std::string> ImageTask::find_sources(const std::string& root) const {
+  if (const std::string folder = cifar_folder(root); !folder.empty()) return {folder};
   const fs::path base(root);
-  std::vector<std::vector<std::string>> copies;
-  for (const char* below : {"", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
-    const std::string folder = *below ? (base / below).string() : root;
-    const bool has_binary = is_there(folder + "/data_batch_1.bin");
-    const bool has_pickles = is_there(folder + "/data_batch_1");
-    if (has_binary && has_pickles) {
-      throw Error({.where = folder,
-                   .what = "holds 'data_batch_1.bin' and 'data_batch_1'",
-                   .expected = "CIFAR-10 in one of the two layouts",
-                   .advice = "move the files of the other away"});
-    }
-    // Refuses a part of the six, whichever is missing.
-    if (holds_cifar_files(folder) && (has_binary || has_pickles)) copies.push_back({folder});
-  }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
-    if (is_file(base / name)) copies.push_back({(base / name).string()});
+    if (is_file(base / name)) return {(base / name).string()};
   }
   for (const std::string& folder : {(base / "cifar10").string(), root}) {
-    if (is_cifar_png_folder(folder)) copies.push_back({folder});
+    if (is_cifar_png_folder(folder)) return {folder};
   }
-  return copies;
+  return {};
 }
 
 void ImageTask::export_official(const Dataset& dataset, const std::string&) const {
@@ -199,9 +179,8 @@ std::string ImageTask::render(const Split& split, int64_t example) const {
 }
 
 checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.published = kImagePublished;
-  facts.wanted = {.train = config_.num_train + config_.num_val, .test = config_.num_test};
+  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
+  facts.published->examples = kImageExamples;
   return facts;
 }
 
@@ -214,10 +193,6 @@ std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const
           checks::nearest_mean_baseline(train, test, kCifarClasses,
                                         {.size = kCifarPixels, .read = pixels}),
           checks::place_baseline(train, test, kCifarClasses)};
-}
-
-std::unique_ptr<Task> make_image_task(const ConfigTable& config) {
-  return std::make_unique<ImageTask>(read_config<ImageConfig>(config, "task"));
 }
 
 // Size and digests as printed by the data set's authors and by those who checked the archive.
@@ -240,7 +215,7 @@ constinit const TaskSpec kImageTask = {
     .version = kImageVersion,
     .describe = describe_task<ImageConfig>,
     .resolve = resolve_task<ImageConfig>,
-    .make = make_image_task,
+    .make = make_task_of<ImageTask, ImageConfig>,
     .sources =
         "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
         "archive "

@@ -1,5 +1,3 @@
-#include "tasks/image/image.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 
 #include "io/mapped_file.h"
 #include "io/toml.h"
+#include "tasks/all.h"
 #include "tasks/image/test_cifar.h"
 
 namespace lra::tasks {

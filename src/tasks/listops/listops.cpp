@@ -5,8 +5,6 @@
 //
 // Settings that the release does not have make a control of it (docs/diagnostics.md): trees of one
 // operator inside the other, of some operators, and with empty tokens between the symbols.
-#include "tasks/listops/listops.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -17,13 +15,15 @@
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/place_baseline.h"
 #include "data/files.h"
+#include "data/new_folder.h"
 #include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/progress.h"
+#include "tasks/all.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
 #include "tasks/listops/sources.h"
@@ -36,6 +36,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kListopsVersion = 1;
 constexpr const char* kOfficialFolder = "listops-1000";
+constexpr size_t kExportBytes = size_t{1} << 20;  // of text in memory
 
 struct ListOpsConfig {
   int64_t length = 2000;
@@ -99,25 +100,20 @@ std::vector<uint8_t> without_filler(std::span<const uint8_t> tokens, int64_t fil
   return symbols;
 }
 
-// The settings that the release does not have, as a manifest states them.
+// The settings of the release, as a manifest states them.
+std::map<std::string, std::string> tree_settings(const ListOpsConfig& config) {
+  return {{"min_length", std::to_string(config.min_length)},
+          {"max_length", std::to_string(config.max_length)},
+          {"max_depth", std::to_string(config.max_depth)},
+          {"max_args", std::to_string(config.max_args)}};
+}
+
+// Those that it does not have.
 std::map<std::string, std::string> control_settings(const ListOpsConfig& config) {
   return {{"min_args", std::to_string(config.min_args)},
           {"tree", config.tree},
           {"operators", config.operators},
           {"filler", std::to_string(config.filler)}};
-}
-
-int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherwise) {
-  const auto found = manifest.settings.find(key);
-  if (found == manifest.settings.end()) return otherwise;
-  const std::string& text = found->second;
-  const bool is_number = !text.empty() && text.size() <= 18 &&
-                         text.find_first_not_of("0123456789") == std::string::npos;
-  if (is_number) return std::stoll(text);
-  throw Error({.where = kManifestFile,
-               .what = "setting " + key + " is " + in_quotes(text, 100),
-               .expected = "a whole number",
-               .advice = "make the dataset again"});
 }
 
 class ListOpsTask : public Task {
@@ -134,11 +130,13 @@ class ListOpsTask : public Task {
   }
 
   bool can_generate() const override { return true; }
-  int64_t num_to_make(const MakeOptions& options) const override;
+  std::array<int64_t, 3> usual_sizes() const override {
+    return {config_.num_train, config_.num_val, config_.num_test};
+  }
   void make(const MakeOptions& options, Progress& progress) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -150,10 +148,6 @@ class ListOpsTask : public Task {
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
-  std::array<int64_t, 3> sizes(const MakeOptions& options) const {
-    return {options.num_train.value_or(config_.num_train),
-            options.num_val.value_or(config_.num_val), options.num_test.value_or(config_.num_test)};
-  }
   ListOpsSettings generator_settings() const {
     return {.min_length = config_.min_length,
             .max_length = config_.max_length,
@@ -177,14 +171,6 @@ class ListOpsTask : public Task {
   ListOpsConfig config_;
 };
 
-Manifest new_manifest(const std::string& source) {
-  Manifest manifest;
-  manifest.task = kListOpsTask.name;
-  manifest.task_version = kListopsVersion;
-  manifest.source = source;
-  return manifest;
-}
-
 // Refuses expressions of another shape: their figures would be indistinguishable from those of this
 // one. Imported files may follow any settings.
 void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
@@ -202,10 +188,9 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
                            command_text({"data", "make", "listops", "--out", "other/listops",
                                          "--set", name + "=" + wanted})});
   };
-  for (const auto& [key, wanted] :
-       {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
-        std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
-    compare(key, std::to_string(setting(manifest, key, wanted)), std::to_string(wanted));
+  for (const auto& [key, wanted] : tree_settings(config_)) {
+    const auto found = manifest.settings.find(key);
+    if (found != manifest.settings.end()) compare(key, found->second, wanted);
   }
   const auto of_release = control_settings(ListOpsConfig{});
   for (const auto& [key, wanted] : control_settings(config_)) {
@@ -218,11 +203,6 @@ checks::DataFacts ListOpsTask::data_facts(const Dataset& dataset) const {
   return with_sizes(Task::data_facts(dataset), config_);
 }
 
-int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
-  const std::array<int64_t, 3> counts = sizes(options);
-  return counts[0] + counts[1] + counts[2];
-}
-
 void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> counts = sizes(options);
   for (const int64_t count : counts) {
@@ -232,15 +212,12 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
                  .expected = "0 to 100,000,000 per split"});
   }
   const ListOpsSettings settings = generator_settings();
-  Manifest manifest = new_manifest("generated");
-  manifest.settings = {{"seed", std::to_string(options.seed)},
-                       {"min_length", std::to_string(settings.min_length)},
-                       {"max_length", std::to_string(settings.max_length)},
-                       {"max_depth", std::to_string(settings.max_depth)},
-                       {"max_args", std::to_string(settings.max_args)},
-                       {"num_train", std::to_string(counts[0])},
-                       {"num_val", std::to_string(counts[1])},
-                       {"num_test", std::to_string(counts[2])}};
+  Manifest manifest = new_manifest(kListOpsTask, "generated");
+  manifest.settings = tree_settings(config_);
+  manifest.settings["seed"] = std::to_string(options.seed);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(counts[i]);
+  }
   // Those of the release are not stated: its data has the hash that it always had.
   const auto of_release = control_settings(ListOpsConfig{});
   for (const auto& [key, value] : control_settings(config_)) {
@@ -265,10 +242,11 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
   begin_up_to(2);
   constexpr size_t kMostNotes =
       1000;  // with short expressions most samples may have been drawn again
-  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) writer.add_note(notes[i]);
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i)
+    writer.manifest().notes.push_back(notes[i]);
   if (notes.size() > kMostNotes) {
-    writer.add_note(thousands(static_cast<int64_t>(notes.size() - kMostNotes)) +
-                    " more samples drawn again: duplicates");
+    writer.manifest().notes.push_back(thousands(static_cast<int64_t>(notes.size() - kMostNotes)) +
+                                      " more samples drawn again: duplicates");
   }
   writer.finish();
 }
@@ -286,7 +264,7 @@ uint64_t bytes_of(const std::array<std::string, 3>& files) {
 ImportedData ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
                                  Progress& progress) const {
   const std::array<std::string, 3> files = listops_source_files(sources);
-  Manifest manifest = new_manifest("imported");
+  Manifest manifest = new_manifest(kListOpsTask, "imported");
   manifest.settings = {{"format", kOfficialFolder}};
   // The text takes at least twice the room of the tokens.
   DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(bytes_of(files) / 2));
@@ -308,12 +286,12 @@ ImportedData ListOpsTask::import(const std::vector<std::string>& sources, const 
     });
     hasher.append(to_hex(file_hasher.digest()));
   }
-  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.manifest().source_hash = to_hex(hasher.digest());
   return completed(std::move(writer));
 }
 
-std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string& root) const {
-  return find_listops_copies(root);
+std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
+  return find_listops_files(root);
 }
 
 void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {
@@ -322,57 +300,42 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
                  .what = "empty tokens have no symbol in the official files",
                  .expected = "task.filler = 0"});
   }
-  const std::string folder = out + "/" + kOfficialFolder;
-  make_folder(folder);
-  for (const char* name : kSplitNames) {
-    const std::string path = folder + "/basic_" + name + ".tsv";
-    if (!is_there(path)) continue;
-    throw Error({.where = path,
-                 .what = "exists already",
-                 .advice = "choose another --out or move it away"});
-  }
-  constexpr int64_t kChunk = 64;                   // examples formatted by one task
-  constexpr int64_t kChunksAtOnce = 64;            // 30 MB of text in memory
-  std::vector<std::unique_ptr<AtomicFile>> files;  // none appears before all are written
-  for (const char* name : kSplitNames) {
-    const Split split = dataset.split(name);
-    files.push_back(std::make_unique<AtomicFile>(folder + "/basic_" + name + ".tsv"));
-    AtomicFile& file = *files.back();
-    file.append(std::string_view(kListOpsTsvHeader));
-    for (int64_t begin = 0; begin < split.size(); begin += kChunk * kChunksAtOnce) {
-      throw_if_stopped();
-      std::array<std::string, kChunksAtOnce> texts;
-      parallel_for_each(kChunksAtOnce, [&](int64_t chunk) {
-        const int64_t first = begin + chunk * kChunk;
-        const int64_t end = std::min(first + kChunk, split.size());
-        for (int64_t i = first; i < end; ++i) {
-          const std::span<const uint8_t> symbols = split.stored_bytes(i);
-          if (evaluate_listops(symbols).value != split.label(i)) {
-            throw Error({.where = std::string(name) + " example " + std::to_string(i),
-                         .what = "is not an expression with its value",
-                         .advice = "check it with: " +
-                                   command_text({"data", "check", "listops", dataset.folder()})});
-          }
-          append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
+  write_new_folder(out + "/" + kOfficialFolder, [&](const std::string& partial) {
+    for (const char* name : kSplitNames) {
+      const Split split = dataset.split(name);
+      NewFile file(partial + "/basic_" + name + ".tsv");
+      std::string text = kListOpsTsvHeader;
+      for (int64_t i = 0; i < split.size(); ++i) {
+        throw_if_stopped();
+        const std::span<const uint8_t> symbols = split.stored_bytes(i);
+        if (evaluate_listops(symbols).value != split.label(i)) {
+          throw Error({.where = std::string(name) + " example " + std::to_string(i),
+                       .what = "is not an expression with its value",
+                       .advice = "check it with: " +
+                                 command_text({"data", "check", "listops", dataset.folder()})});
         }
-      });
-      for (const std::string& text : texts) file.append(std::string_view(text));
+        append_listops_line(symbols, split.label(i), text);
+        if (text.size() < kExportBytes && i + 1 < split.size()) continue;
+        file.append(std::as_bytes(std::span(text)));
+        text.clear();
+      }
+      file.append(std::as_bytes(std::span(text)));
     }
-  }
-  for (const auto& file : files) file->commit();
+  });
 }
 
 ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
   ListOpsConfig config = config_;
   if (manifest.source != "generated") return config;
-  config.min_length = setting(manifest, "min_length", config.min_length);
-  config.max_length = setting(manifest, "max_length", config.max_length);
-  config.min_args = setting(manifest, "min_args", 2);
-  config.max_args = setting(manifest, "max_args", config.max_args);
-  config.filler = setting(manifest, "filler", 0);
-  config.num_train = setting(manifest, "num_train", config.num_train);
-  config.num_val = setting(manifest, "num_val", config.num_val);
-  config.num_test = setting(manifest, "num_test", config.num_test);
+  config.min_args = ListOpsConfig{}.min_args;
+  config.filler = 0;
+  for (const auto& [key, value] :
+       {std::pair("min_length", &config.min_length), std::pair("max_length", &config.max_length),
+        std::pair("min_args", &config.min_args), std::pair("max_args", &config.max_args),
+        std::pair("filler", &config.filler), std::pair("num_train", &config.num_train),
+        std::pair("num_val", &config.num_val), std::pair("num_test", &config.num_test)}) {
+    if (const auto stated = number_setting(manifest, key)) *value = static_cast<int64_t>(*stated);
+  }
   return config;
 }
 
@@ -380,32 +343,17 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
 checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
                                       const ListOpsConfig& expected) const {
   const Split split = dataset.split(name);
-  std::vector<ListOpsResult> results(static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      results[static_cast<size_t>(i)] =
-          evaluate_listops(without_filler(split.stored_bytes(i), expected.filler),
-                           {.least = expected.min_args, .most = expected.max_args});
+  return checks::examples_fact("targets of " + name, name, split, [&](int64_t i) -> std::string {
+    const ListOpsResult result =
+        evaluate_listops(without_filler(split.stored_bytes(i), expected.filler),
+                         {.least = expected.min_args, .most = expected.max_args});
+    if (!result.ok()) {
+      return std::string(result.problem) + " at token " + std::to_string(result.position + 1);
     }
+    if (result.value == split.label(i)) return "";
+    return "label is " + std::to_string(split.label(i)) + ", the expression evaluates to " +
+           std::to_string(result.value);
   });
-  checks::Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
-  int64_t num_right = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    const ListOpsResult& result = results[static_cast<size_t>(i)];
-    if (result.ok() && result.value == split.label(i)) {
-      ++num_right;
-    } else if (fact.ok) {
-      fact.ok = false;
-      fact.detail =
-          name + " example " + std::to_string(i) + ": " +
-          (result.ok()
-               ? "label is " + std::to_string(split.label(i)) + ", the expression evaluates to " +
-                     std::to_string(result.value)
-               : std::string(result.problem) + " at token " + std::to_string(result.position + 1));
-    }
-  }
-  fact.value = thousands(num_right) + " of " + thousands(split.size()) + " right";
-  return fact;
 }
 
 std::vector<checks::Fact> ListOpsTask::check(const Dataset& dataset) const {
@@ -447,29 +395,9 @@ std::vector<ExampleProperty> ListOpsTask::example_properties(const Dataset& data
 
 std::vector<checks::Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  const auto root_of = [](const Split& split, int64_t i) {
-    const std::span<const uint8_t> symbols = split.stored_bytes(i);
-    return symbols.empty() ? uint8_t{kListOpsPad} : symbols[0];
-  };
-  std::array<std::array<int64_t, kNumListOpsClasses>, 256> counts{};
-  for (int64_t i = 0; i < train.size(); ++i) {
-    const int32_t label = train.label(i);
-    if (label < kNumListOpsClasses) ++counts[root_of(train, i)][static_cast<size_t>(label)];
-  }
-  int64_t num_right = 0;
-  for (int64_t i = 0; i < test.size(); ++i) {
-    const auto& of_root = counts[root_of(test, i)];
-    num_right +=
-        test.label(i) == std::max_element(of_root.begin(), of_root.end()) - of_root.begin();
-  }
-  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
   return {checks::majority_baseline(train, test, kNumListOpsClasses),
-          {.name = "root operator", .accuracy = static_cast<double>(num_right) / size},
+          checks::first_token_baseline("root operator", train, test, kNumListOpsClasses),
           checks::place_baseline(train, test, kNumListOpsClasses)};
-}
-
-std::unique_ptr<Task> make_listops_task(const ConfigTable& config) {
-  return std::make_unique<ListOpsTask>(read_config<ListOpsConfig>(config, "task"));
 }
 
 constexpr RemoteData kListOpsRemote = lra_release("lra_release/lra_release/listops-1000");
@@ -484,7 +412,7 @@ constinit const TaskSpec kListOpsTask = {
     .version = kListopsVersion,
     .describe = describe_task<ListOpsConfig>,
     .resolve = resolve_task<ListOpsConfig>,
-    .make = make_listops_task,
+    .make = make_task_of<ListOpsTask, ListOpsConfig>,
     .sources =
         "the folder listops-1000, or one above it, such as lra_release; or the files "
         "basic_train.tsv, "

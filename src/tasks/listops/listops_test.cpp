@@ -1,4 +1,3 @@
-#include "tasks/listops/listops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

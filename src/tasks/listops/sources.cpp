@@ -29,8 +29,8 @@ std::array<std::string, 3> named_files(const std::vector<std::string>& sources) 
 std::array<std::string, 3> listops_source_files(const std::vector<std::string>& sources) {
   std::string found;
   if (sources.size() == 1 && is_folder(sources[0])) {
-    const auto copies = find_listops_copies(sources[0]);
-    if (!copies.empty()) return {copies[0][0], copies[0][1], copies[0][2]};
+    const std::vector<std::string> files = find_listops_files(sources[0]);
+    if (!files.empty()) return {files[0], files[1], files[2]};
     found = "the folder holds " + quoted_list(data_names_in(sources[0]));
   } else {
     const std::array<std::string, 3> files = named_files(sources);
@@ -45,11 +45,11 @@ std::array<std::string, 3> listops_source_files(const std::vector<std::string>& 
                .advice = "'lra data make listops --out FOLDER' generates the data"});
 }
 
-std::vector<std::vector<std::string>> find_listops_copies(const std::string& root) {
-  return find_file_sets(root, {.title = "the official ListOps files",
-                               .folders = {".", "listops-1000", "lra_release/listops-1000",
-                                           "lra_release/lra_release/listops-1000"},
-                               .files = {"basic_train.tsv", "basic_val.tsv", "basic_test.tsv"}});
+std::vector<std::string> find_listops_files(const std::string& root) {
+  return find_file_set(root, {.title = "the official ListOps files",
+                              .folders = {".", "listops-1000", "lra_release/listops-1000",
+                                          "lra_release/lra_release/listops-1000"},
+                              .files = {"basic_train.tsv", "basic_val.tsv", "basic_test.tsv"}});
 }
 
 }  // namespace lra::tasks

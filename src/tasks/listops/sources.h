@@ -11,9 +11,9 @@ namespace lra::tasks {
 // val and test. Throws lra::Error for anything else.
 std::array<std::string, 3> listops_source_files(const std::vector<std::string>& sources);
 
-// The paths of train, val and test of each copy under a root: in the root itself or in
-// listops-1000, alone or in lra_release; none when there are none. Throws lra::Error for a folder
-// that has some of them: generated data must not take their place unnoticed.
-std::vector<std::vector<std::string>> find_listops_copies(const std::string& root);
+// The paths of train, val and test under a root: in the root itself or in listops-1000, alone or in
+// lra_release; none when there are none. Throws lra::Error for a folder that has some of them:
+// generated data must not take their place unnoticed.
+std::vector<std::string> find_listops_files(const std::string& root);
 
 }  // namespace lra::tasks

@@ -1,7 +1,5 @@
 // The shape of this task is that of its data: the manifest of prepared data states it as settings
 // (TaskSpec::settings_of), which a run takes over as its own [task].
-#include "tasks/own/custom.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -10,18 +8,17 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "checks/byte_baseline.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/place_baseline.h"
 #include "data/drawn_examples.h"
 #include "data/new_folder.h"
 #include "data/scaling.h"
 #include "data/stopping.h"
 #include "io/json.h"
 #include "io/progress.h"
-#include "tasks/own/centroid_baseline.h"
+#include "tasks/all.h"
+#include "tasks/own/own_baselines.h"
 #include "tasks/own/own_import.h"
-#include "tasks/own/word_baseline.h"
 
 namespace lra::tasks {
 namespace {
@@ -54,10 +51,6 @@ class CustomTask : public Task {
   checks::DataFacts data_facts(const Dataset& dataset) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  // Own data is imported by its user: no layout of files says that they are meant.
-  std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
-    return {};
-  }
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<checks::Fact> reading(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
@@ -231,7 +224,7 @@ std::string shape_text(const CustomConfig& config) {
 void add_rows(const std::string& what, const std::string& text, std::vector<checks::Fact>& facts) {
   const Json rows = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!rows.is_array()) {
-    facts.push_back({.name = what, .value = text, .detail = ""});
+    facts.push_back({.name = what, .value = text});
     return;
   }
   for (const Json& row : rows) {
@@ -242,8 +235,7 @@ void add_rows(const std::string& what, const std::string& text, std::vector<chec
     }
     const std::string name = row.at(0).get<std::string>();
     facts.push_back({.name = what == "columns" ? "column " + in_quotes(name) : what,
-                     .value = what == "columns" ? value : name + ": " + value,
-                     .detail = ""});
+                     .value = what == "columns" ? value : name + ": " + value});
   }
 }
 
@@ -256,9 +248,7 @@ std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
   };
   const std::string why = read("input");
   std::vector<checks::Fact> facts = {
-      {.name = "input",
-       .value = shape_text(config_) + (why.empty() ? "" : " (" + why + ")"),
-       .detail = ""}};
+      {.name = "input", .value = shape_text(config_) + (why.empty() ? "" : " (" + why + ")")}};
   for (const char* what : {"columns", "labels", "splits", "ignored"}) {
     if (const std::string text = read(what); !text.empty()) add_rows(what, text, facts);
   }
@@ -297,7 +287,7 @@ std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) cons
       centroid_baseline(train, test, config_),
       checks::place_baseline(train, test, config_.classes, config_.towers)};
   if (config_.input != "text") return found;
-  found.push_back(word_baseline(train, test, config_.classes, config_.towers));
+  found.push_back(word_baseline(train, test, config_));
   if (config_.classes == 2) {
     constexpr int64_t kMostExamples = 50000;  // of 1 KB each, in memory
     const auto some = [&](const Split& s) {
@@ -307,10 +297,6 @@ std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) cons
         checks::byte_unigram_baseline(some(train), some(test), config_.length, config_.towers));
   }
   return found;
-}
-
-std::unique_ptr<Task> make_custom_task(const ConfigTable& config) {
-  return std::make_unique<CustomTask>(read_config<CustomConfig>(config, "task"));
 }
 
 }  // namespace
@@ -323,7 +309,7 @@ constinit const TaskSpec kCustomTask = {
     .version = kCustomVersion,
     .describe = describe_task<CustomConfig>,
     .resolve = resolve_task<CustomConfig>,
-    .make = make_custom_task,
+    .make = make_task_of<CustomTask, CustomConfig>,
     .settings_of = settings_of,
     .import_settings = CustomConfig::kImportSettings,
     .sources =

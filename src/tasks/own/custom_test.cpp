@@ -1,5 +1,3 @@
-#include "tasks/own/custom.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <set>
 
 #include "base/rng.h"
+#include "tasks/all.h"
 #include "tasks/own/test_own_data.h"
 
 namespace lra::tasks {

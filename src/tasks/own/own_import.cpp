@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -19,13 +21,11 @@
 #include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/progress.h"
-#include "tasks/own/class_names.h"
+#include "tasks/all.h"
 #include "tasks/own/drawn_split.h"
 
 namespace lra::tasks {
 namespace {
-
-constexpr const char* kTaskName = "custom";
 
 const char* name_of(FrameSplit split) {
   return split == FrameSplit::kNone ? "" : kSplitNames.at(static_cast<size_t>(split) - 1);
@@ -58,6 +58,36 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return to_hex(all.digest());
 }
 
+template <typename T>
+std::optional<T> number_in(const std::string& text) {
+  T number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = problem == std::errc() && end == text.data() + text.size();
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+// Numbers by their size if all are, else names by the alphabet.
+std::vector<std::string> sorted_class_names(const std::set<std::string>& names) {
+  constexpr size_t kFewestTargets = 10;
+  std::vector<std::string> sorted(names.begin(), names.end());
+  if (sorted.size() == 1) {
+    throw Error({.where = "labels",
+                 .what = "all examples have the label " + in_quotes(sorted[0]),
+                 .expected = "two classes or more"});
+  }
+  const auto are = [&](const auto& is) { return std::ranges::all_of(sorted, is); };
+  if (are([](const auto& name) { return number_in<int64_t>(name).has_value(); })) {
+    std::ranges::stable_sort(sorted, {}, [](const auto& n) { return *number_in<int64_t>(n); });
+  } else if (sorted.size() >= kFewestTargets &&
+             are([](const auto& name) { return number_in<double>(name).has_value(); })) {
+    throw Error({.where = "labels",
+                 .what = "they are real numbers, such as " + quoted_list(sorted),
+                 .expected = "names or whole numbers of classes",
+                 .advice = "replace each number by that of a class"});
+  }
+  return sorted;
+}
+
 class OwnImport {
  public:
   OwnImport(const CustomConfig& config, OwnExamples data)
@@ -77,8 +107,6 @@ class OwnImport {
   void write(DatasetWriter& writer) const;
   void write_example(const Frame& frame, int64_t example, int32_t label,
                      DatasetWriter& writer) const;
-  template <typename T>
-  void write_ids(const Frame& frame, int64_t example, int32_t label, DatasetWriter& writer) const;
   int64_t count_of(FrameSplit split) const { return std::ranges::count(splits_, split); }
   // Calls visit(frame, example, place among all) for the examples of a split.
   template <typename Visit>
@@ -94,8 +122,8 @@ class OwnImport {
 };
 
 void OwnImport::read_tables() {
-  labels_.reserve(static_cast<size_t>(reading_.num_examples));
-  splits_.reserve(static_cast<size_t>(reading_.num_examples));
+  labels_.reserve(static_cast<size_t>(reading_.examples));
+  splits_.reserve(static_cast<size_t>(reading_.examples));
   frames_.for_each_table([&](const Frame& frame) {
     for (int64_t i = 0; i < frame.size(); ++i) {
       LRA_CHECK(frame.label(i) < static_cast<int32_t>(reading_.labels.size()));
@@ -177,7 +205,7 @@ void OwnImport::refuse_untrained_labels() const {
 void OwnImport::state_facts() {
   config_.input = reading_.input;
   config_.channels = reading_.channels;
-  config_.towers = reading_.num_sequences;
+  config_.towers = reading_.sequences;
   config_.shortest = reading_.shortest;
   config_.longest = config_.length = reading_.longest;
   // 0 is padding.
@@ -227,52 +255,46 @@ void OwnImport::standardize() {
   config_.scaling = fact_of({{"mean", means_}, {"deviation", deviations_}});
 }
 
-template <typename T>
-void OwnImport::write_ids(const Frame& frame, int64_t example, int32_t label,
-                          DatasetWriter& writer) const {
+// Adds an example of which read(sequence, words) gives each sequence.
+template <typename T, typename Read>
+void add_sequences(int64_t num_sequences, int32_t label, DatasetWriter& writer, const Read& read) {
   std::array<std::vector<T>, 2> stored;
   std::vector<std::span<const T>> spans;
-  for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
-    std::vector<T>& ids = stored.at(static_cast<size_t>(sequence));
-    frame.append_numbers(sequence, example, ids);
-    spans.emplace_back(ids);
+  for (int64_t sequence = 0; sequence < num_sequences; ++sequence) {
+    std::vector<T>& words = stored.at(static_cast<size_t>(sequence));
+    read(sequence, words);
+    spans.emplace_back(words);
   }
   writer.add(label, std::span(std::as_const(spans)));
 }
 
 void OwnImport::write_example(const Frame& frame, int64_t example, int32_t label,
                               DatasetWriter& writer) const {
-  const int64_t token_bytes = own_token_bytes(config_);
+  const int64_t count = frame.num_sequences(), token_bytes = own_token_bytes(config_);
+  const auto read_numbers = [&](int64_t sequence, auto& numbers) {
+    frame.append_numbers(sequence, example, numbers);
+  };
   if (config_.input == "text") {
-    std::vector<std::span<const uint8_t>> texts;
-    for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
-      texts.push_back(frame.text(sequence, example));
-    }
-    writer.add(label, std::span(std::as_const(texts)));
-    return;
+    return add_sequences<uint8_t>(count, label, writer, [&](int64_t sequence, auto& bytes) {
+      const std::span<const uint8_t> text = frame.text(sequence, example);
+      bytes.assign(text.begin(), text.end());
+    });
   }
   if (config_.input == "tokens") {
-    if (token_bytes == 1) return write_ids<uint8_t>(frame, example, label, writer);
-    if (token_bytes == 2) return write_ids<uint16_t>(frame, example, label, writer);
-    return write_ids<uint32_t>(frame, example, label, writer);
+    if (token_bytes == 1) return add_sequences<uint8_t>(count, label, writer, read_numbers);
+    if (token_bytes == 2) return add_sequences<uint16_t>(count, label, writer, read_numbers);
+    return add_sequences<uint32_t>(count, label, writer, read_numbers);
   }
   const auto channels = static_cast<size_t>(config_.channels);
-  std::vector<double> numbers;
-  std::array<std::vector<uint32_t>, 2> stored;
-  std::vector<std::span<const uint32_t>> spans;
-  for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
-    numbers.clear();
-    frame.append_numbers(sequence, example, numbers);
-    std::vector<uint32_t>& words = stored.at(static_cast<size_t>(sequence));
-    words.resize(numbers.size());
+  add_sequences<uint32_t>(count, label, writer, [&](int64_t sequence, auto& words) {
+    std::vector<double> numbers;
+    read_numbers(sequence, numbers);
     for (size_t k = 0; k < numbers.size(); ++k) {
       const size_t c = k % channels;
       const double value = means_.empty() ? numbers[k] : (numbers[k] - means_[c]) / deviations_[c];
-      words[k] = std::bit_cast<uint32_t>(static_cast<float>(value));
+      words.push_back(std::bit_cast<uint32_t>(static_cast<float>(value)));
     }
-    spans.emplace_back(words);
-  }
-  writer.add(label, std::span(std::as_const(spans)));
+  });
 }
 
 void OwnImport::write(DatasetWriter& writer) const {
@@ -285,10 +307,7 @@ void OwnImport::write(DatasetWriter& writer) const {
 }
 
 Manifest OwnImport::manifest() const {
-  Manifest manifest;
-  manifest.task = kTaskName;
-  manifest.task_version = 1;
-  manifest.source = "imported";
+  Manifest manifest = new_manifest(kCustomTask, "imported");
   manifest.source_hash = hash_of_files(reading_.files);
   manifest.num_towers = config_.towers;
   manifest.token_bytes = own_token_bytes(config_);

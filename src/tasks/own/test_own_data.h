@@ -12,7 +12,6 @@
 #include "io/atomic_file.h"
 #include "io/toml.h"
 #include "tasks/all.h"
-#include "tasks/own/custom.h"
 #include "tasks/prepare_data.h"
 
 namespace lra::tasks {

@@ -1,7 +1,6 @@
 #include "tasks/pathfinder/check.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text_format.h"
 #include "data/drawn_examples.h"
@@ -14,17 +13,6 @@ namespace lra::tasks {
 namespace {
 
 constexpr int64_t kMaxRedrawn = 64;  // per split
-
-// A whole number among the settings; nothing when it is not there or no number.
-std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
-  const auto found = manifest.settings.find(key);
-  if (found == manifest.settings.end()) return std::nullopt;
-  const std::string& text = found->second;
-  uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -45,7 +33,7 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
 // The archive has an empty file; what is damaged otherwise, or many empty ones, is a bad copy.
 checks::Fact skipped_images_fact(const Manifest& manifest) {
   constexpr int64_t kMostEmpty = 8;
-  checks::Fact fact{.name = "images skipped", .value = "", .ok = true, .detail = ""};
+  checks::Fact fact{.name = "images skipped"};
   int64_t count = 0;
   for (const std::string& note : manifest.notes) {
     if (!note.starts_with(kPathfinderSkipped)) continue;
@@ -63,7 +51,7 @@ std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest) {
 }
 
 checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
-  checks::Fact fact{.name = "images drawn again", .value = "0", .ok = false, .detail = ""};
+  checks::Fact fact{.name = "images drawn again", .value = "0", .ok = false};
   const std::optional<uint64_t> seed = number_setting(dataset.manifest(), "seed");
   if (!seed) {
     fact.detail = "the manifest names no seed";

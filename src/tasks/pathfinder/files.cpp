@@ -1,7 +1,8 @@
 #include "tasks/pathfinder/files.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <unordered_set>
 
@@ -62,52 +63,21 @@ struct NumpyTable {
   int64_t rows = 0;
 };
 
-class NumpyHeader {
- public:
-  NumpyHeader(std::string_view text, const ByteReader& reader) : text_(text), reader_(reader) {}
-
-  NumpyTable parse() {
-    NumpyTable table;
-    expect("{'descr': '");
-    if (accept("<U")) {
-      table.wide = true;
-    } else {
-      expect("|S");
-    }
-    table.characters = number(kMaxCellBytes);
-    expect("', 'fortran_order': False, 'shape': (");
-    table.rows = number(kMaxRows);
-    expect(", ");
-    if (number(kMaxRows) != static_cast<int64_t>(kNumFields)) fail();
-    expect("), }");
-    if (text_.find_first_not_of(" \n") != std::string_view::npos) fail();
-    return table;
+NumpyTable parse_numpy_header(const std::string& header, const ByteReader& reader) {
+  std::array<char, 3> type{};
+  int characters = 0, rows = 0, fields = 0, end = 0;
+  (void)std::sscanf(header.c_str(),
+                    "{'descr': '%2[|<SU]%8d', 'fortran_order': False, 'shape': (%8d, %8d), }%n",
+                    type.data(), &characters, &rows, &fields, &end);
+  const bool is_wide = std::string_view(type.data()) == "<U";
+  if (end == 0 || (!is_wide && std::string_view(type.data()) != "|S") || characters < 1 ||
+      characters > kMaxCellBytes || rows < 1 || rows > kMaxRows || fields != int{kNumFields} ||
+      header.find_first_not_of(" \n", static_cast<size_t>(end)) != std::string::npos) {
+    reader.fail("the NumPy header is not that of Pathfinder metadata",
+                "a table of strings with eleven columns, row by row");
   }
-
- private:
-  [[noreturn]] void fail() const {
-    reader_.fail("the NumPy header is not that of Pathfinder metadata",
-                 "a table of strings with eleven columns, row by row");
-  }
-  bool accept(std::string_view word) {
-    if (!text_.starts_with(word)) return false;
-    text_.remove_prefix(word.size());
-    return true;
-  }
-  void expect(std::string_view word) {
-    if (!accept(word)) fail();
-  }
-  int64_t number(int64_t most) {
-    int64_t value = 0;
-    const auto [end, problem] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    if (problem != std::errc() || value < 1 || value > most) fail();
-    text_.remove_prefix(static_cast<size_t>(end - text_.data()));
-    return value;
-  }
-
-  std::string_view text_;
-  const ByteReader& reader_;
-};
+  return {.wide = is_wide, .characters = characters, .rows = rows};
+}
 
 // One cell without the zeros that fill it up.
 std::string read_cell(ByteReader& reader, const NumpyTable& table) {
@@ -132,7 +102,7 @@ std::vector<PathfinderRecord> parse_numpy(std::span<const std::byte> file,
     reader.fail("NumPy format version is " + std::to_string(version), "1, 2 or 3");
   }
   const uint64_t size = version == 1 ? reader.u16("header size") : reader.u32("header size");
-  const NumpyTable table = NumpyHeader(reader.text(size, "header"), reader).parse();
+  const NumpyTable table = parse_numpy_header(std::string(reader.text(size, "header")), reader);
   std::vector<PathfinderRecord> records;
   for (int64_t row = 0; row < table.rows; ++row) {
     std::string line;

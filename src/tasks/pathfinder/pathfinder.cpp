@@ -4,8 +4,6 @@
 // The authors never published which images form their splits. Here image i of the official order
 // goes to train, val or test by a permutation keyed by split_seed: 80, 10 and 10 percent. An
 // export also writes the membership as splits.txt, which an import follows.
-#include "tasks/pathfinder/pathfinder.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -16,11 +14,11 @@
 #include "base/quoted.h"
 #include "base/revision.h"
 #include "base/text_format.h"
-#include "checks/brightness_baseline.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/place_baseline.h"
 #include "data/drawn_examples.h"
 #include "data/files.h"
+#include "tasks/all.h"
 #include "tasks/pathfinder/check.h"
 #include "tasks/pathfinder/export.h"
 #include "tasks/pathfinder/files.h"
@@ -60,9 +58,11 @@ struct PathfinderConfig {
   }
 };
 
-std::string task_name(int size) {
-  if (size == 32) return "pathfinder";
-  return size == 128 ? "pathx" : "pathfinder" + std::to_string(size);
+const TaskSpec& spec_of(int size) {
+  return size == 32    ? kPathfinderTask
+         : size == 64  ? kPathfinder64Task
+         : size == 128 ? kPathXTask
+                       : kPathfinder256Task;
 }
 
 // Name of the folder in the archive.
@@ -86,11 +86,11 @@ class PathfinderTask : public Task {
   }
   void refuse_other_settings(const Dataset& dataset) const override;
   bool can_generate() const override { return true; }
-  int64_t num_to_make(const MakeOptions& options) const override;
+  std::array<int64_t, 3> usual_sizes() const override { return tenths(config_.num_images); }
   void make(const MakeOptions& options, Progress& progress) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
     refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
@@ -113,8 +113,7 @@ class PathfinderTask : public Task {
   std::string level_folder() const {
     return std::string(kDifficultyFolders[static_cast<size_t>(settings_.difficulty)]);
   }
-  std::array<int64_t, 3> sizes(const MakeOptions& options) const;
-  Manifest new_manifest(const std::string& source) const;
+  Manifest own_manifest(const std::string& source) const;
   std::string source_folder(const std::vector<std::string>& sources) const;
   std::string difficulty_advice(const std::string& folder) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
@@ -126,17 +125,8 @@ class PathfinderTask : public Task {
   PathfinderSettings settings_;
 };
 
-std::array<int64_t, 3> PathfinderTask::sizes(const MakeOptions& options) const {
-  const std::array<int64_t, 3> own = tenths(config_.num_images);
-  return {options.num_train.value_or(own[0]), options.num_val.value_or(own[1]),
-          options.num_test.value_or(own[2])};
-}
-
-Manifest PathfinderTask::new_manifest(const std::string& source) const {
-  Manifest manifest;
-  manifest.task = task_name(settings_.size);
-  manifest.task_version = kPathfinderVersion;
-  manifest.source = source;
+Manifest PathfinderTask::own_manifest(const std::string& source) const {
+  Manifest manifest = new_manifest(spec_of(settings_.size), source);
   manifest.settings = {{"difficulty", config_.difficulty},
                        {"split_seed", std::to_string(config_.split_seed)}};
   return manifest;
@@ -169,11 +159,6 @@ void PathfinderTask::refuse_other_settings(const Dataset& dataset) const {
   refuse_other_split(dataset);
 }
 
-int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
-  const std::array<int64_t, 3> counts = sizes(options);
-  return counts[0] + counts[1] + counts[2];
-}
-
 void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> counts = sizes(options);
   for (const int64_t count : {counts[0], counts[1], counts[2], num_to_make(options)}) {
@@ -182,7 +167,7 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
                  .what = std::to_string(count) + " images",
                  .expected = "0 to " + thousands(kMostImages) + " in all splits together"});
   }
-  Manifest manifest = new_manifest("generated");
+  Manifest manifest = own_manifest("generated");
   manifest.settings["seed"] = std::to_string(options.seed);
   for (size_t i = 0; i < 3; ++i) {
     manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(counts[i]);
@@ -192,7 +177,7 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (num_pixels() + kExtraBytes), program_revision());
   const Membership members = draw_membership(counts, config_.split_seed);
-  writer.set_setting(kSplitHash, hash_of(members));
+  writer.manifest().settings[kSplitHash] = hash_of(members);
   const PathfinderGenerator generator(settings_, options.seed);
   const auto draw = [&](int64_t index) {
     PathfinderImage image = generator.draw(index);
@@ -223,7 +208,7 @@ std::string hash_of_files(const std::string& folder, const std::vector<Pathfinde
 // The folder with imgs and metadata: given itself, or by a folder above it.
 std::string PathfinderTask::source_folder(const std::vector<std::string>& sources) const {
   if (sources.size() != 1) {
-    throw Error({.where = "lra data import " + task_name(settings_.size),
+    throw Error({.where = "lra data import " + std::string(spec_of(settings_.size).name),
                  .what = std::to_string(sources.size()) + " sources",
                  .expected = "one: the folder that holds " + level_folder()});
   }
@@ -275,13 +260,13 @@ ImportedData PathfinderTask::import(const std::vector<std::string>& sources, con
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
   refuse_other_contours(records, folder);
   const auto num_records = static_cast<int64_t>(records.size());
-  Manifest manifest = new_manifest("imported");
+  Manifest manifest = own_manifest("imported");
   manifest.settings["format"] = level_folder();
   const Membership members = membership_of_source(folder, records, config_.split_seed, manifest);
   const std::string split_hash = hash_of(members);
   DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
                        split_hash + hash_of_files(folder, records) + program_revision());
-  writer.set_setting(kSplitHash, split_hash);
+  writer.manifest().settings[kSplitHash] = split_hash;
   const auto read = [&](int64_t index) {
     const PathfinderRecord& record = records[static_cast<size_t>(index)];
     PathfinderPixels image = read_pathfinder_image(folder + "/" + record.path, settings_.size);
@@ -291,10 +276,10 @@ ImportedData PathfinderTask::import(const std::vector<std::string>& sources, con
                       .source = record.line + " " + to_hex(image.hash) + "\n",
                       .problem = std::move(image.problem)};
   };
-  writer.set_source_hash(write_splits(members, read, writer, progress));
+  writer.manifest().source_hash = write_splits(members, read, writer, progress);
   if (const int64_t others = count_pathfinder_images(folder) - num_records; others > 0) {
-    writer.add_note(thousands(others) + " images in " + folder +
-                    "/imgs are in none of its metadata, and were left out");
+    writer.manifest().notes.push_back(thousands(others) + " images in " + folder +
+                                      "/imgs are in none of its metadata, and were left out");
   }
   return completed(std::move(writer));
 }
@@ -320,19 +305,18 @@ std::string PathfinderTask::other_benchmark(const Dataset& dataset) const {
   return labels.ok ? "" : labels.detail;
 }
 
-std::vector<std::vector<std::string>> PathfinderTask::find_copies(const std::string& root) const {
-  std::vector<std::vector<std::string>> copies;
+std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
   std::string other_levels;  // the first folder of this size without this difficulty
   // The archive holds Path-X twice; the inner folder is the one that can be learned.
   for (const char* above : {"lra_release/lra_release", "lra_release", "."}) {
     const std::string folder =
         (fs::path(root) / above / archive_folder(settings_.size)).lexically_normal().string();
-    if (is_folder(folder + "/" + level_folder())) copies.push_back({folder + "/" + level_folder()});
+    if (is_folder(folder + "/" + level_folder())) return {folder + "/" + level_folder()};
     if (other_levels.empty() && !data_names_in(folder).empty()) other_levels = folder;
   }
-  if (is_folder(root + "/" + level_folder())) copies.push_back({root + "/" + level_folder()});
-  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) copies.push_back({root});
-  if (other_levels.empty() || !copies.empty()) return copies;
+  if (is_folder(root + "/" + level_folder())) return {root + "/" + level_folder()};
+  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) return {root};
+  if (other_levels.empty()) return {};
   throw Error(
       {.where = other_levels,
        .what =
@@ -399,63 +383,42 @@ constexpr RemoteData kRemote32 = lra_release("lra_release/lra_release/pathfinder
 constexpr RemoteData kRemote64 = lra_release("lra_release/lra_release/pathfinder64");
 constexpr RemoteData kRemote128 = lra_release("lra_release/lra_release/pathfinder128");
 constexpr RemoteData kRemote256 = lra_release("lra_release/lra_release/pathfinder256");
+constexpr std::string_view kOfPaper = "Tay et al. 2021; Linsley et al. 2018",
+                           kOfRelease = "released with Tay et al. 2021; Linsley et al. 2018";
+
+template <int kSize>
+constexpr TaskSpec pathfinder_spec(std::string_view name, std::string_view title,
+                                   std::string_view summary, std::string_view paper,
+                                   const RemoteData* remote) {
+  return {.name = name,
+          .title = title,
+          .summary = summary,
+          .paper = paper,
+          .version = kPathfinderVersion,
+          .describe = describe_task<PathfinderConfig>,
+          .resolve = resolve_task<PathfinderConfig>,
+          .make = make_pathfinder_task<kSize>,
+          .sources = kSources,
+          .remote = remote,
+          .mask_fraction = 0.5};
+}
 
 }  // namespace
 
-constinit const TaskSpec kPathfinderTask = {
-    .name = "pathfinder",
-    .title = "Pathfinder",
-    .summary = "are two marked points of a 32 x 32 image joined by a dashed path? 2 classes",
-    .paper = "Tay et al. 2021; Linsley et al. 2018",
-    .version = kPathfinderVersion,
-    .describe = describe_task<PathfinderConfig>,
-    .resolve = resolve_task<PathfinderConfig>,
-    .make = make_pathfinder_task<32>,
-    .sources = kSources,
-    .remote = &kRemote32,
-    .mask_fraction = 0.5,
-};
-
-constinit const TaskSpec kPathfinder64Task = {
-    .name = "pathfinder64",
-    .title = "Pathfinder 64",
-    .summary = "Pathfinder at 64 x 64, in the release but not in the paper; 2 classes",
-    .paper = "released with Tay et al. 2021; Linsley et al. 2018",
-    .version = kPathfinderVersion,
-    .describe = describe_task<PathfinderConfig>,
-    .resolve = resolve_task<PathfinderConfig>,
-    .make = make_pathfinder_task<64>,
-    .sources = kSources,
-    .remote = &kRemote64,
-    .mask_fraction = 0.5,
-};
-
-constinit const TaskSpec kPathXTask = {
-    .name = "pathx",
-    .title = "Path-X (Pathfinder at 128 x 128)",
-    .summary = "Pathfinder at 128 x 128: 16384 tokens; 2 classes",
-    .paper = "Tay et al. 2021; Linsley et al. 2018",
-    .version = kPathfinderVersion,
-    .describe = describe_task<PathfinderConfig>,
-    .resolve = resolve_task<PathfinderConfig>,
-    .make = make_pathfinder_task<128>,
-    .sources = kSources,
-    .remote = &kRemote128,
-    .mask_fraction = 0.5,
-};
-
-constinit const TaskSpec kPathfinder256Task = {
-    .name = "pathfinder256",
-    .title = "Pathfinder 256",
-    .summary = "Pathfinder at 256 x 256, in the release but not in the paper; 2 classes",
-    .paper = "released with Tay et al. 2021; Linsley et al. 2018",
-    .version = kPathfinderVersion,
-    .describe = describe_task<PathfinderConfig>,
-    .resolve = resolve_task<PathfinderConfig>,
-    .make = make_pathfinder_task<256>,
-    .sources = kSources,
-    .remote = &kRemote256,
-    .mask_fraction = 0.5,
-};
+constinit const TaskSpec kPathfinderTask = pathfinder_spec<32>(
+    "pathfinder", "Pathfinder",
+    "are two marked points of a 32 x 32 image joined by a dashed path? 2 classes", kOfPaper,
+    &kRemote32);
+constinit const TaskSpec kPathfinder64Task =
+    pathfinder_spec<64>("pathfinder64", "Pathfinder 64",
+                        "Pathfinder at 64 x 64, in the release but not in the paper; 2 classes",
+                        kOfRelease, &kRemote64);
+constinit const TaskSpec kPathXTask =
+    pathfinder_spec<128>("pathx", "Path-X (Pathfinder at 128 x 128)",
+                         "Pathfinder at 128 x 128: 16384 tokens; 2 classes", kOfPaper, &kRemote128);
+constinit const TaskSpec kPathfinder256Task =
+    pathfinder_spec<256>("pathfinder256", "Pathfinder 256",
+                         "Pathfinder at 256 x 256, in the release but not in the paper; 2 classes",
+                         kOfRelease, &kRemote256);
 
 }  // namespace lra::tasks

@@ -1,5 +1,4 @@
 // The Pathfinder tasks as a whole: layouts, splits, hostile files, what check finds.
-#include "tasks/pathfinder/pathfinder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

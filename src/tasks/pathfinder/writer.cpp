@@ -86,7 +86,7 @@ class SplitsWriter {
   void keep(const Gathered& gathered) {
     hasher_.append(gathered.sources);
     lines_ += gathered.lines;
-    for (const std::string& note : gathered.notes) writer_.add_note(note);
+    for (const std::string& note : gathered.notes) writer_.manifest().notes.push_back(note);
   }
 
   // Number of images of this split that need not be produced again.

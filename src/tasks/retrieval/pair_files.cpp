@@ -157,12 +157,4 @@ PairFiles find_pair_files(const std::string& folder) {
   return {};
 }
 
-std::vector<std::string> folders_of_pairs(const std::string& folder) {
-  std::vector<std::string> folders;
-  for (const auto& paths : find_file_sets(folder, file_set(5))) {
-    folders.push_back(std::filesystem::path(paths[0]).parent_path().string());
-  }
-  return folders;
-}
-
 }  // namespace lra::tasks

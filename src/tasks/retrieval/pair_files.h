@@ -71,7 +71,4 @@ struct PairFiles {
 // folder that has some of the three files.
 PairFiles find_pair_files(const std::string& folder);
 
-// Every folder in which it finds pairs with their texts, best first.
-std::vector<std::string> folders_of_pairs(const std::string& folder);
-
 }  // namespace lra::tasks

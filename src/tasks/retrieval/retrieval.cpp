@@ -4,8 +4,6 @@
 // As in the authors' reader a text is first cut to 10000 bytes, which is what the dataset stores,
 // and to the task's length when it is read. Examples are in the order of the files; the file "eval"
 // is the validation set.
-#include "tasks/retrieval/retrieval.h"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -13,9 +11,8 @@
 #include "base/hash.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "checks/byte_baseline.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/place_baseline.h"
 #include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/new_folder.h"
@@ -23,7 +20,7 @@
 #include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/retrieval/pair_checks.h"
+#include "tasks/all.h"
 #include "tasks/retrieval/pair_files.h"
 
 namespace lra::tasks {
@@ -72,7 +69,7 @@ class RetrievalTask : public Task {
   }
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
   checks::DataFacts data_facts(const Dataset& dataset) const override;
@@ -149,34 +146,13 @@ std::string import_split(const std::string& path, const PaperTexts* texts, Datas
   return ids;
 }
 
-// The first folder on the way up from `path` that is there.
-std::string folder_there(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  while (!is_folder(folder) && folder != folder.root_path()) folder = folder.parent_path();
-  return folder.string();
-}
-
-// Counts the bytes of the texts after cutting only if the device of `out` might be too small: that
-// takes one more pass over the files. Else 0, unknown.
-int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const std::string& out) {
-  constexpr int64_t kBytesOfPair = 20, kShortestLine = 6;  // label and offsets; "0\ta\tb\n"
-  int64_t most = 0;
-  for (const std::string& path : files.paths) {
-    std::error_code unreadable;  // read_pairs will say so
-    const auto size = std::filesystem::file_size(path, unreadable);
-    if (unreadable) return 0;
-    const auto lines = static_cast<int64_t>(size) / kShortestLine;
-    most += static_cast<int64_t>(size) + lines * kBytesOfPair;
-    if (texts) most += lines * static_cast<int64_t>(2 * kMaxPairTextBytes);
-  }
-  if (static_cast<uint64_t>(most) <= free_bytes(folder_there(out))) return 0;
+// What the texts take at most, if they are in the files of pairs; else 0, unknown.
+int64_t expected_bytes(const PairFiles& files) {
   int64_t bytes = 0;
   for (const std::string& path : files.paths) {
-    for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
-      throw_if_stopped();
-      bytes += kBytesOfPair +
-               static_cast<int64_t>(pair.ids.size() + 1 + stored[0].size() + stored[1].size());
-    });
+    std::error_code unreadable;  // read_pairs will say so
+    const uintmax_t size = std::filesystem::file_size(path, unreadable);
+    if (!unreadable && files.num_columns == 5) bytes += static_cast<int64_t>(size);
   }
   return bytes;
 }
@@ -187,32 +163,27 @@ ImportedData RetrievalTask::import(const std::vector<std::string>& sources, cons
   const PairFiles files = files_of(sources);
   std::unique_ptr<PaperTexts> texts;
   if (files.num_columns == 3) texts = std::make_unique<PaperTexts>(sources[1]);
-  Manifest manifest;
-  manifest.task = kRetrievalTask.name;
-  manifest.task_version = kRetrievalVersion;
-  manifest.source = "imported";
+  Manifest manifest = new_manifest(kRetrievalTask, "imported");
   manifest.num_towers = 2;
   manifest.token_offset = 1;
   manifest.settings = {{"format", "new_aan_pairs"},
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
-  DatasetWriter writer(out, std::move(manifest), expected_bytes(files, texts.get(), out));
+  DatasetWriter writer(out, std::move(manifest), expected_bytes(files));
   Hasher hasher;
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
     writer.begin_split(kSplitNames[split]);
     const std::string ids = import_split(files.paths[split], texts.get(), writer, hasher, progress);
-    if (!texts) refuse_other_ids(files.paths[split], ids_file(split), ids);
     writer.add_side_file(ids_file(split), ids);
   }
-  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.manifest().source_hash = to_hex(hasher.digest());
   return completed(std::move(writer));
 }
 
-std::vector<std::vector<std::string>> RetrievalTask::find_copies(const std::string& root) const {
+std::vector<std::string> RetrievalTask::find_sources(const std::string& root) const {
   const PairFiles files = find_pair_files(root);
-  std::vector<std::vector<std::string>> copies;
-  if (files.num_columns != 3) {
-    for (std::string& folder : folders_of_pairs(root)) copies.push_back({std::move(folder)});
-    return copies;
+  if (files.num_columns == 0) return {};
+  if (files.num_columns == 5) {
+    return {std::filesystem::path(files.paths[0]).parent_path().string()};
   }
   throw Error({.where = files.paths[0],
                .what = "names the papers of its pairs only",
@@ -270,26 +241,6 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
-// Numbers of documents that are empty, and that are cut at the length in use.
-checks::Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
-  checks::Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
-  int64_t num_empty = 0, num_cut = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    for (int64_t tower = 0; tower < 2; ++tower) {
-      const int64_t size = split.sequence_length(i, tower);
-      num_cut += size > length;
-      num_empty += size == 0;
-      if (size == 0 && fact.detail.empty()) {
-        fact.detail = name + " example " + std::to_string(i) + " has an empty text";
-      }
-    }
-  }
-  fact.ok = num_empty == 0;
-  fact.value = thousands(num_cut) + " of " + thousands(2 * split.size()) + " longer than " +
-               std::to_string(length) + ", " + thousands(num_empty) + " empty";
-  return fact;
-}
-
 checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
   return with_sizes(Task::data_facts(dataset), config_);
 }
@@ -302,7 +253,8 @@ std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
                                        .longest = static_cast<int64_t>(kMaxPairTextBytes),
                                        .bin = 1000});
   for (const char* name : kSplitNames) {
-    if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
+    if (!dataset.has(name)) continue;
+    facts.push_back(checks::documents_fact(name, dataset.split(name), 2, config_.length));
   }
   return facts;
 }
@@ -327,10 +279,6 @@ std::vector<checks::Baseline> RetrievalTask::baselines(const Dataset& dataset) c
           checks::place_baseline(train, test, kRetrievalClasses, 2)};
 }
 
-std::unique_ptr<Task> make_retrieval_task(const ConfigTable& config) {
-  return std::make_unique<RetrievalTask>(read_config<RetrievalConfig>(config, "task"));
-}
-
 constexpr RemoteData kRetrievalRemote = lra_release("tsv_data");
 
 }  // namespace
@@ -343,7 +291,7 @@ constinit const TaskSpec kRetrievalTask = {
     .version = kRetrievalVersion,
     .describe = describe_task<RetrievalConfig>,
     .resolve = resolve_task<RetrievalConfig>,
-    .make = make_retrieval_task,
+    .make = make_task_of<RetrievalTask, RetrievalConfig>,
     .sources =
         "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, such as lra_release; "
         "or one with new_aan_pairs.*.only_ids.tsv, followed by the texts: a folder with a file "

@@ -1,5 +1,3 @@
-#include "tasks/retrieval/retrieval.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "io/atomic_file.h"
 #include "io/toml.h"
+#include "tasks/all.h"
 #include "tasks/retrieval/pair_files.h"
 #include "tasks/retrieval/test_pairs.h"
 
@@ -172,20 +171,6 @@ TEST(Retrieval, ByteBaselineReadsBothTexts) {
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);  // the letter that tells stands in the second text
-}
-
-TEST(Retrieval, AFileOfIdsBesideThePairsSaysTheSame) {
-  const TestFolder root;
-  write_pairs(root.path("raw"), "1\ta\tb\tx\ty\n0\te\tf\tx\ty\n", "0\tc\td\tp\tq\n");
-  const auto problem_with = [&](const std::string& ids) {
-    write_text(root.path("raw/new_aan_pairs.train.only_ids.tsv"), ids);
-    fs::remove_all(root.path("data"));
-    return error_of([&] { import({root.path("raw")}, root.path("data")); });
-  };
-  EXPECT_EQ(problem_with("1.0\ta\tb\n0.0\te\tf\n"), "");
-  EXPECT_THAT(problem_with("1\ta\tb\n1\te\tf\n"), HasSubstr("only_ids.tsv:2: does not name"));
-  EXPECT_THAT(problem_with("1\ta\tb\n"), HasSubstr("only_ids.tsv:2: does not name"));
-  EXPECT_THAT(problem_with("1\ta\tb\n0\te\tf\n0\te\tf\n"), HasSubstr("only_ids.tsv:3: does"));
 }
 
 TEST(Retrieval, ExportTrustsNoSideFile) {

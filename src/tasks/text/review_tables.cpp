@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
 
 #include "base/error.h"
@@ -10,7 +9,6 @@
 #include "base/quoted.h"
 #include "base/rng.h"
 #include "data/python_reader.h"
-#include "tasks/text/review_archive.h"
 
 namespace lra::tasks {
 namespace {
@@ -45,7 +43,6 @@ void number_reviews(std::vector<Review>& reviews) {
     ReviewKey& key = review.key;
     key.id = counts.at(static_cast<size_t>(key.split)).at(static_cast<size_t>(key.label))++;
   }
-  std::ranges::stable_sort(reviews, {}, &Review::key);
 }
 
 }  // namespace
@@ -54,14 +51,14 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, const s
                                 Progress& progress) {
   const OwnExamples read = read_with_python({.files = sources, .input = "text"}, scratch, progress);
   const OwnReading& reading = read.reading;
-  if (reading.num_sequences != 1) {
+  if (reading.sequences != 1) {
     refuse_table(quoted_list(sources), "holds pairs of texts", "a text in each row");
   }
   std::vector<int> labels;
   for (size_t i = 0; i < reading.labels.size(); ++i) {
     labels.push_back(review_label(reading.labels[i], reading.first[i]));
   }
-  auto found = std::make_shared<std::vector<Review>>();
+  std::vector<Review> found;
   ReviewTables tables{.reviews = {}, .drawn_split = true};
   read.frames.for_each([&](const Frame& frame) {
     for (int64_t i = 0; i < frame.size(); ++i) {
@@ -74,19 +71,15 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, const s
       if (text.size() > kMaxReviewBytes) {
         refuse_table(quoted_list(sources), "holds a text of over 1 MiB", "reviews");
       }
-      Review& review = found->emplace_back();
+      Review& review = found.emplace_back();
       review.key = {.split = split == FrameSplit::kTest,
                     .label = labels.at(static_cast<size_t>(frame.label(i)))};
       review.text.assign(text.begin(), text.end());
     }
   });
-  if (tables.drawn_split) draw_test(*found);
-  number_reviews(*found);
-  for (const Review& review : *found) {
-    tables.reviews.keys.push_back(review.key);
-    tables.reviews.num_bytes += review.text.size();
-  }
-  tables.reviews.read = [found](size_t i, const ReviewKey&) { return (*found)[i].text; };
+  if (tables.drawn_split) draw_test(found);
+  number_reviews(found);
+  tables.reviews = reviews_in_memory(std::move(found));
   return tables;
 }
 

@@ -8,7 +8,6 @@
 #include "data/test_fixtures.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
-#include "tasks/text/text.h"
 
 namespace lra::tasks {
 namespace {

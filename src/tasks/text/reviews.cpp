@@ -10,10 +10,10 @@
 #include "base/text_format.h"
 #include "data/files.h"
 #include "data/stopping.h"
+#include "data/tar_archive.h"
 #include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
-#include "tasks/text/review_archive.h"
 
 namespace lra::tasks {
 namespace {
@@ -106,26 +106,58 @@ Reviews open_folder(const std::string& root, Progress& progress) {
   return reviews;
 }
 
-Reviews open_archive(const std::string& source, Progress& progress) {
-  auto found = std::make_shared<std::vector<Review>>(read_review_archive(source, progress));
-  std::sort(found->begin(), found->end(),
-            [](const Review& a, const Review& b) { return a.key < b.key; });
-  Reviews reviews;
-  for (const Review& review : *found) {
-    reviews.keys.push_back(review.key);
-    reviews.num_bytes += review.text.size();
+// Reviews in the order of the archive.
+std::vector<Review> read_review_archive(const std::string& path, Progress& progress) {
+  // The official archive unpacks to 370 MB, 65 of them reviews with labels.
+  constexpr TarArchive::Limits kLimits = {.total_bytes = int64_t{1} << 30};
+  // They are sorted in memory, which also has to hold a shard of 64 MiB.
+  constexpr uint64_t kMaxBytes = uint64_t{96} << 20;
+  TarArchive archive(path, "aclImdb_v1.tar.gz or an archive like it", kLimits);
+  uint64_t bytes = 0;
+  std::vector<Review> reviews;
+  while (archive.next()) {
+    Review review;
+    if (!archive.is_file() || !is_in_review_folder(archive.name())) continue;
+    if (!parse_review_path(archive.name(), review.key))
+      refuse_review_name(path + ":" + archive.name());
+    review.text = document_text(archive.content(kMaxReviewBytes), path + ":" + archive.name());
+    bytes += review.text.size();
+    if (bytes > kMaxBytes) {
+      throw Error({.where = path,
+                   .what = "holds more than 96 MiB of reviews",
+                   .expected = "50,000 reviews, 65 MB",
+                   .advice = "unpack it and import the folder, which may be of any size"});
+    }
+    reviews.push_back(std::move(review));
+    progress.update();
   }
-  reviews.read = [found](size_t i, const ReviewKey&) { return (*found)[i].text; };
+  if (reviews.empty()) {
+    throw Error({.where = path,
+                 .what = "holds no reviews; it holds " + archive.contents(),
+                 .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt"});
+  }
   return reviews;
 }
 
 }  // namespace
 
+Reviews reviews_in_memory(std::vector<Review> found) {
+  std::ranges::stable_sort(found, {}, &Review::key);
+  Reviews reviews;
+  for (const Review& review : found) {
+    reviews.keys.push_back(review.key);
+    reviews.num_bytes += review.text.size();
+  }
+  reviews.read = [all = std::make_shared<std::vector<Review>>(std::move(found))](
+                     size_t i, const ReviewKey&) { return (*all)[i].text; };
+  return reviews;
+}
+
 Reviews open_reviews(const std::string& source, Progress& progress) {
   const fs::path below = fs::path(source) / "aclImdb";
   Reviews reviews = is_folder(below)    ? open_folder(below.string(), progress)
                     : is_folder(source) ? open_folder(source, progress)
-                                        : open_archive(source, progress);
+                                        : reviews_in_memory(read_review_archive(source, progress));
   if (reviews.keys.empty()) {
     throw Error({.where = source,
                  .what = "has no reviews in its four folders",

@@ -31,6 +31,13 @@ struct Reviews {
   std::string text(size_t i) const { return read(i, keys[i]); }
 };
 
+struct Review {
+  ReviewKey key;
+  std::string text;
+};
+// Reviews in memory, by their keys.
+Reviews reviews_in_memory(std::vector<Review> found);
+
 // `source` is the folder aclImdb, a folder that holds it, or a tar archive (plain, gz, bz2 or xz).
 // The texts of an archive are held in memory; those of a folder are read when asked for, and
 // `progress`, which counts reviews read, must live as long. Throws lra::Error for a source that is

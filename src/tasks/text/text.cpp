@@ -3,8 +3,6 @@
 //
 // Examples are in the order train, test; neg, pos; number of the review. The authors validate on
 // the test set; `validation = "heldout"` keeps a seeded tenth of train for it instead.
-#include "tasks/text/text.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -17,9 +15,8 @@
 #include "base/rng.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
-#include "checks/byte_baseline.h"
+#include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/place_baseline.h"
 #include "checks/published_data.h"
 #include "data/drawn_examples.h"
 #include "data/files.h"
@@ -27,6 +24,7 @@
 #include "data/stopping.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
+#include "tasks/all.h"
 #include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
 
@@ -74,7 +72,7 @@ class TextTask : public Task {
   Split split(const Dataset& dataset, const std::string& name) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
-  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
   checks::DataFacts data_facts(const Dataset& dataset) const override;
@@ -133,7 +131,7 @@ bool is_archive(const std::string& path) {
 ImportedData TextTask::import(const std::vector<std::string>& sources, const std::string& out,
                               Progress& progress) const {
   const bool are_tables = std::ranges::none_of(sources, [&](const std::string& source) {
-    return is_archive(source) || !find_copies(source).empty();
+    return is_archive(source) || !find_sources(source).empty();
   });
   if (sources.size() != 1 && !are_tables) {
     throw Error({.where = "lra data import text",
@@ -146,10 +144,7 @@ ImportedData TextTask::import(const std::vector<std::string>& sources, const std
                                   ? open_review_tables(sources, scratch, progress)
                                   : ReviewTables{.reviews = open_reviews(sources[0], progress)};
   const Reviews& reviews = tables.reviews;
-  Manifest manifest;
-  manifest.task = kTextTask.name;
-  manifest.task_version = kTextVersion;
-  manifest.source = "imported";
+  Manifest manifest = new_manifest(kTextTask, "imported");
   manifest.token_offset = 1;
   manifest.settings = {{"format", are_tables ? "tables" : "aclImdb"}};
   if (tables.drawn_split) {
@@ -174,23 +169,22 @@ ImportedData TextTask::import(const std::vector<std::string>& sources, const std
       }
     }
   }
-  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.manifest().source_hash = to_hex(hasher.digest());
   writer.add_side_file(kNamesFile, names);
   return completed(std::move(writer));
 }
 
-std::vector<std::vector<std::string>> TextTask::find_copies(const std::string& root) const {
+std::vector<std::string> TextTask::find_sources(const std::string& root) const {
   const fs::path base(root);
-  std::vector<std::vector<std::string>> copies;
-  if (is_folder(base / "aclImdb")) copies.push_back({(base / "aclImdb").string()});
+  if (is_folder(base / "aclImdb")) return {(base / "aclImdb").string()};
   for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
-    if (is_file(base / name)) copies.push_back({(base / name).string()});
+    if (is_file(base / name)) return {(base / name).string()};
   }
   const std::array parts = {"train/pos", "train/neg", "test/pos", "test/neg"};
   if (std::ranges::any_of(parts, [&](const char* part) { return is_folder(base / part); })) {
-    copies.push_back({root});
+    return {root};
   }
-  return copies;
+  return {};
 }
 
 // The keys of all examples, in order; checked against the labels and sizes of the splits.
@@ -271,31 +265,6 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
                    [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
-// Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
-void add_text_facts(const Split& split, const std::string& name, std::vector<checks::Fact>& facts) {
-  checks::Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
-  checks::Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
-  int64_t num_odd = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    const std::span<const uint8_t> text = split.stored_bytes(i);
-    if (!text.empty() && is_utf8(text)) continue;
-    ++num_odd;
-    if (odd.ok) odd.detail = name + " example " + std::to_string(i);
-    odd.ok = false;
-  }
-  odd.value = thousands(num_odd);
-  for (const int64_t length : {1000, 2000, 3000, 4000}) {
-    int64_t num_cut = 0;
-    for (int64_t i = 0; i < split.size(); ++i) num_cut += split.sequence_length(i, 0) > length;
-    cut.value += (cut.value.empty() ? "" : ", ") + std::to_string(length) + ": " +
-                 percent(static_cast<double>(num_cut) /
-                             static_cast<double>(std::max<int64_t>(1, split.size())),
-                         1);
-  }
-  facts.push_back(std::move(odd));
-  facts.push_back(std::move(cut));
-}
-
 std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
   const auto sizes = [](const TextConfig& c) {
     return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
@@ -304,7 +273,13 @@ std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
       dataset,
       {.sizes = sizes(config_), .published = sizes({}), .num_classes = kTextClasses, .bin = 1000});
   for (const char* name : {"train", "test"}) {
-    if (dataset.has(name)) add_text_facts(dataset.split(name), name, facts);
+    if (!dataset.has(name)) continue;
+    const Split split = dataset.split(name);
+    facts.push_back(checks::documents_fact(name, split, 1, config_.length));
+    facts.push_back(checks::examples_fact(
+        std::string("UTF-8 of ") + name, name, split, [&](int64_t i) -> std::string {
+          return is_utf8(split.stored_bytes(i)) ? "" : "is not UTF-8";
+        }));
   }
   return facts;
 }
@@ -322,10 +297,6 @@ std::vector<checks::Baseline> TextTask::baselines(const Dataset& dataset) const 
   return {checks::majority_baseline(train, test, kTextClasses),
           checks::byte_unigram_baseline(train, test, config_.length),
           checks::place_baseline(train, test, kTextClasses)};
-}
-
-std::unique_ptr<Task> make_text_task(const ConfigTable& config) {
-  return std::make_unique<TextTask>(read_config<TextConfig>(config, "task"));
 }
 
 // Size and MD5 as widely printed, by torchtext among others.
@@ -348,7 +319,7 @@ constinit const TaskSpec kTextTask = {
     .version = kTextVersion,
     .describe = describe_task<TextConfig>,
     .resolve = resolve_task<TextConfig>,
-    .make = make_text_task,
+    .make = make_task_of<TextTask, TextConfig>,
     .sources =
         "the folder aclImdb, or the one above it; or a tar archive of it, such as "
         "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "

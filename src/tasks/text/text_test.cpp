@@ -1,5 +1,3 @@
-#include "tasks/text/text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "data/test_archive.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
+#include "tasks/all.h"
 #include "tasks/text/test_reviews.h"
 
 namespace lra::tasks {

@@ -1,4 +1,4 @@
-#include "training/loop/class_metrics.h"
+#include "training/loop/breakdown.h"
 
 #include <gtest/gtest.h>
 

@@ -34,14 +34,16 @@ void append_parameters(const ConfigTable& table, const std::string& prefix,
     const auto& value = entry.value.value;
     if (const ConfigTable* inner = entry.value.as_table()) {
       append_parameters(*inner, name + ".", parameters);
-    } else if (const auto* text = std::get_if<std::string>(&value)) {
-      parameters.push_back({name, *text});
-    } else if (const auto* flag = std::get_if<bool>(&value)) {
-      parameters.push_back({name, *flag});
     } else if (const auto* whole = std::get_if<int64_t>(&value)) {
       parameters.push_back({name, static_cast<double>(*whole)});
-    } else if (const auto* number = std::get_if<double>(&value)) {
-      parameters.push_back({name, *number});
+    } else {
+      std::visit(
+          [&]<typename T>(const T& plain) {
+            if constexpr (std::is_constructible_v<HParam::Value, T>) {
+              parameters.push_back({name, plain});
+            }
+          },
+          value);
     }
   }
 }
@@ -73,20 +75,18 @@ void MetricsLog::line(const std::string& text) {
 
 void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_rate,
                        const Speed& speed, double gradient_norm) {
-  line(json_text({{"step", step},
-                  {"kind", "train"},
-                  {"loss", json_number(mean.loss())},
-                  {"accuracy", mean.accuracy()},
-                  {"learning_rate", learning_rate},
-                  {"gradient_norm", json_number(gradient_norm)},
-                  {"tokens_per_s", speed.tokens_per_s},
-                  {"examples_per_s", speed.examples_per_s}}));
-  events_.scalar("train/loss", static_cast<float>(mean.loss()), step);
-  events_.scalar("train/accuracy", static_cast<float>(mean.accuracy()), step);
-  events_.scalar("train/learning_rate", static_cast<float>(learning_rate), step);
-  events_.scalar("train/gradient_norm", static_cast<float>(gradient_norm), step);
-  events_.scalar("train/tokens_per_s", static_cast<float>(speed.tokens_per_s), step);
-  events_.scalar("train/examples_per_s", static_cast<float>(speed.examples_per_s), step);
+  const std::pair<std::string, double> numbers[] = {{"loss", mean.loss()},
+                                                    {"accuracy", mean.accuracy()},
+                                                    {"learning_rate", learning_rate},
+                                                    {"gradient_norm", gradient_norm},
+                                                    {"tokens_per_s", speed.tokens_per_s},
+                                                    {"examples_per_s", speed.examples_per_s}};
+  Json entry = {{"step", step}, {"kind", "train"}};
+  for (const auto& [name, value] : numbers) {
+    entry[name] = json_number(value);
+    events_.scalar("train/" + name, static_cast<float>(value), step);
+  }
+  line(json_text(entry));
   events_.flush();
 }
 

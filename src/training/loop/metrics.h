@@ -9,9 +9,9 @@
 #include "base/config.h"
 #include "io/event_file.h"
 #include "records/run_record.h"
-#include "training/loop/running_mean.h"
 #include "training/ranks/flat_parameters.h"
 #include "training/settings/run_folder.h"
+#include "training/settings/weights_file.h"
 
 namespace lra::training {
 

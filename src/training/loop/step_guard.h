@@ -22,7 +22,7 @@ enum class Remedy { kStop, kSkip, kRollBack };
 
 class StepGuard {
  public:
-  explicit StepGuard(const TrainConfig& config);
+  explicit StepGuard(const TrainConfig& config) : config_(config) {}
 
   // The fault of a step with this mean loss and gradient norm ("the loss is not finite"); empty if
   // there is none. A gradient whose square overflows float32 counts as not finite: Adam's second
@@ -37,9 +37,7 @@ class StepGuard {
   Remedy remedy(Health& health) const;
 
  private:
-  Remedy policy_;
-  double spike_factor_, clip_norm_;
-  int64_t max_skips_, max_roll_backs_;
+  const TrainConfig config_;
 };
 
 }  // namespace lra::training

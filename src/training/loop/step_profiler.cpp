@@ -48,9 +48,8 @@ StepProfiler::StepProfiler(ProfileOptions options) : options_(std::move(options)
   if (options_.path.empty()) return;
   // Its marks of stages would go to standard error.
   ::setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
-  for (const std::string& path : {options_.path, partial(options_.path)}) {
-    if (!fs::is_directory(path)) continue;
-    throw Error({.where = path,
+  if (fs::is_directory(options_.path)) {
+    throw Error({.where = options_.path,
                  .what = "is a folder",
                  .expected = "a file for the trace",
                  .advice = "name another file with --profile"});

@@ -5,7 +5,7 @@
 
 #include "ops/adam.h"
 #include "training/loop/step_profiler.h"
-#include "training/settings/schedule.h"
+#include "training/settings/budget.h"
 
 namespace lra::training {
 namespace {

@@ -6,13 +6,11 @@
 #include "training/loop/test_trainer.h"
 #include "training/run/loaded_run.h"
 #include "training/run/make_model.h"
-#include "training/settings/foreign_weights.h"
 #include "training/settings/stored_run.h"
 
 namespace lra::training {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -183,47 +181,14 @@ TEST_F(TrainOn, NamesTensorsWithoutCounterpart) {
   run(kept_run(), "first");
   const RunConfig other = kept_run({"model.mlp_dim=8", "model.classifier=linear"}, 9);
   const std::string refusal = error_of([&] { begin_with(weights_of("first"), other, "refused"); });
-  EXPECT_THAT(refusal, HasSubstr("tensors of the model are not in it"));
-  EXPECT_THAT(refusal, HasSubstr("do not exist in the model"));
+  EXPECT_THAT(refusal, HasSubstr("lacks tensors of the model: '"));
+  EXPECT_THAT(refusal, HasSubstr("holds tensors that are not in the model: '"));
   EXPECT_THAT(refusal, HasSubstr("--init-partial"));
   const RunRecord partial = begin_with(weights_of("first"), other, "partial", true);
   EXPECT_EQ(partial.status, RunStatus::kDone);
   EXPECT_THAT(partial.initial_weights->fresh,
               ::testing::Contains("encoder.layers.0.mlp.fc1.weight"));
   EXPECT_THAT(partial.initial_weights->unused, ::testing::Contains("head.hidden.weight"));
-}
-
-TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
-  const RunRecord source = run(tiny_run(), "source");
-  const auto doubts = [&](const std::vector<std::string>& sets, const std::string& model) {
-    const std::string name = "begun-" + model + std::to_string(sets.size());
-    const RunRecord record = begin_with(weights_of("source"), tiny_run(sets, model), name);
-    std::vector<std::string> found = record.warnings.value_or(std::vector<std::string>{});
-    std::erase_if(found,
-                  [](const std::string& text) { return !text.starts_with("the run began"); });
-    return found;
-  };
-  EXPECT_THAT(doubts({}, "transformer"), IsEmpty());
-  EXPECT_THAT(doubts({"model.heads=1", "model.dropout=0.2"}, "transformer"),
-              ElementsAre("the run began with weights that were trained with model.heads=2, and "
-                          "has model.heads=1"));
-  EXPECT_THAT(doubts({}, "local"),
-              ElementsAre("the run began with weights of another model, transformer"));
-  const RunRecord again = begin_with(weights_of("begun-local0"), tiny_run({}, "local"), "again");
-  EXPECT_THAT(again.warnings.value_or(std::vector<std::string>{}),
-              testing::Contains("the run began with weights of a run that began with weights of "
-                                "another model, transformer"));
-  RunConfig own = tiny_run();
-  own.task = "custom";
-  RunRecord other = source;
-  other.task = "custom:other";
-  const auto of_classes = [&](bool has_classifier, const std::string& data_hash) {
-    return findings_of_weights("no such file", other, has_classifier, own, data_hash, {}).warnings;
-  };
-  EXPECT_THAT(of_classes(true, "another hash"),
-              ElementsAre(HasSubstr("a classifier of other data"), HasSubstr("not at hand")));
-  EXPECT_THAT(of_classes(true, source.data_hash), IsEmpty());
-  EXPECT_THAT(of_classes(false, "another hash"), IsEmpty());
 }
 
 }  // namespace

@@ -25,7 +25,7 @@
 
 namespace lra::training {
 
-class Trainer {
+class Trainer : private PreparedRun {
  public:
   // Every rank makes a trainer of the same run; only the first writes files and logs.
   explicit Trainer(PreparedRun run, Ranks& ranks = one_rank());
@@ -43,26 +43,25 @@ class Trainer {
  private:
   // Does everything before the first step.
   void begin();
-  RunRecord train_and_test();
+  RunStatus train_and_test();
   void say(const std::string& text) const;
-  // Adds a warning to the record, once, also after a resume.
-  void record_warning(const std::string& text);
   void check_memory();
   void start();
   void resume();
   // Throws lra::Error if the run to resume had saved weights, none of which can be read:
   // `problems` says why.
   void refuse_lost_checkpoints(std::vector<std::string> problems);
-  // The end of the training: complete, with a failure, or neither when a stop was asked for.
-  struct Trained {
-    bool complete = false;
-    std::string failure = {};
+  // Ends a run whose numbers are not finite.
+  struct Diverged {
+    std::string why;
   };
-  Trained train(Progress& bar);
-  // Empty, or the reason why the run cannot continue; a bad step is not one.
-  std::string train_step(Progress& bar);
-  // Applies the policy to a bad step; false if it is to stop.
-  bool recover(const std::string& fault, Progress& bar);
+  // Each returns false when a stop was asked for; all throw Diverged.
+  bool train(Progress& bar);
+  bool validate(Progress& bar);
+  bool test();
+  void train_step(Progress& bar);
+  // Applies the policy to a bad step.
+  void recover(const std::string& fault, Progress& bar);
   // Weights and moments of the last scheduled checkpoint that can be read, or those of the
   // beginning; its step.
   int64_t roll_back(Progress& bar);
@@ -76,36 +75,20 @@ class Trainer {
   int64_t load_readable(const std::vector<int64_t>& steps, const std::function<void(int64_t)>& load,
                         Progress& bar);
   void log_step(Progress& bar, double gradient_norm);
-  enum class Outcome { kDone, kStopped, kDiverged };
-  Outcome validate(Progress& bar);
-  // False, and nothing is written, when a weight is not finite.
-  bool save(bool is_best);
-  std::string bad_weight_failure() const;
+  void save(bool is_best);
+  void save_last_step();
   RunRecord finish(RunStatus status, const std::string& failure = "");
-  Outcome test(Progress& bar);
   // Writes RUN/analysis/breakdown.json; nothing if the test has no prediction of every example.
   void write_breakdown() const;
   bool is_over();
-  bool evaluation_due(bool is_over) const;
-  bool checkpoint_due() const;
   double seconds_so_far() const;
   void refuse_drift();
   void write_running_record();
 
-  RunConfig config_;
-  RunFolder folder_;
   Ranks& ranks_;
-  TrainOptions options_;
-  std::unique_ptr<tasks::Task> task_;
-  Dataset dataset_;
-  TaskShape shape_;
-  std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
-  std::unique_ptr<models::Model> model_;
   FlatParameters parameters_;
   // True if they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;
-  RunRecord record_;
-  const std::optional<RunRecord> before_;  // of a resumed run: its record as it was found
   CheckpointStore checkpoints_;
   TrainProgress progress_;
   Stepper stepper_;

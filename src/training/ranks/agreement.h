@@ -4,7 +4,9 @@
 
 #include <array>
 #include <functional>
+#include <utility>
 
+#include "base/stop_flag.h"
 #include "training/ranks/ranks.h"
 
 namespace lra::training {
@@ -17,17 +19,32 @@ class Agreement {
   using Numbers = std::array<double, 3>;  // stops, requests to save, seconds of the first rank
 
   // `seconds`: how long the run has taken.
-  Agreement(Ranks& ranks, std::function<double()> seconds);
+  Agreement(Ranks& ranks, std::function<double()> seconds)
+      : ranks_(ranks), own_seconds_(std::move(seconds)) {}
 
   // Notices of this rank, to be summed over the ranks; clears its requests to save.
-  Numbers notices() const;
-  void settle(const Numbers& sums);
+  Numbers notices() const {
+    if (ranks_.count() == 1) return {};
+    return {stop_requested() ? 1.0 : 0.0, lra::take_save_request() != 0 ? 1.0 : 0.0,
+            ranks_.is_first() ? own_seconds_() : 0.0};
+  }
+  void settle(const Numbers& sums) {
+    stop_ = sums[0] > 0;
+    save_ = save_ || sums[1] > 0;
+    seconds_ = sums[2];
+  }
   // Both, with a separate sum. Throws LostRank.
-  void settle();
+  void settle() {
+    Numbers numbers = notices();
+    ranks_.sum(numbers);
+    settle(numbers);
+  }
 
-  bool stop() const;
-  bool take_save_request();
-  double seconds() const;
+  bool stop() const { return ranks_.count() == 1 ? stop_requested() : stop_; }
+  bool take_save_request() {
+    return ranks_.count() == 1 ? lra::take_save_request() != 0 : std::exchange(save_, false);
+  }
+  double seconds() const { return ranks_.count() == 1 ? own_seconds_() : seconds_; }
 
  private:
   Ranks& ranks_;

@@ -1,7 +1,5 @@
 #include "training/ranks/process_group.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -151,22 +149,13 @@ c10::intrusive_ptr<c10d::Backend> open_backend(const StorePointer& store, const 
                                                      static_cast<int>(launch.num_ranks), options);
 }
 
-// Equal for processes that see each other's process ids. A double holds it exactly.
+// Equal for processes on one machine. A double holds it exactly.
 double machine_id() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::error_code ignored;
   boot += std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
   return static_cast<double>(hash64(boot) >> 12);
-}
-
-// A process that was killed stays a zombie until its parent asks for it.
-bool has_ended(int64_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) return true;
-  const size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
 class C10dRanks : public Ranks {
@@ -176,16 +165,13 @@ class C10dRanks : public Ranks {
         timeout_(timeout),
         store_(std::move(store)),
         backend_(open_backend(store_, launch, timeout)),
-        places_(static_cast<size_t>(2 * count())) {
-    places_[static_cast<size_t>(2 * rank())] = machine_id();
-    places_[static_cast<size_t>(2 * rank() + 1)] = static_cast<double>(::getpid());
-    sum(places_);
+        machines_(static_cast<size_t>(count())) {
+    machines_[static_cast<size_t>(rank())] = machine_id();
+    sum(machines_);
   }
 
   int64_t count_on_this_machine() const override {
-    int64_t found = 0;
-    for (int64_t other = 0; other < count(); ++other) found += is_here(other);
-    return found;
+    return std::ranges::count(machines_, machines_[static_cast<size_t>(rank())]);
   }
 
   void begin_sum(const at::Tensor& x) override {
@@ -214,26 +200,7 @@ class C10dRanks : public Ranks {
   }
 
  private:
-  bool is_here(int64_t other) const {
-    return places_[static_cast<size_t>(2 * other)] == places_[static_cast<size_t>(2 * rank())];
-  }
-
-  // The kernel closes a process's files before it becomes a zombie.
-  std::string ended_rank() const {
-    const Stopwatch watch;
-    do {
-      for (int64_t other = 0; other < count(); ++other) {
-        const auto process = static_cast<int64_t>(places_[static_cast<size_t>(2 * other + 1)]);
-        if (other != rank() && is_here(other) && has_ended(process)) {
-          return "rank " + std::to_string(other);
-        }
-      }
-      std::this_thread::sleep_for(kPoll);
-    } while (watch.seconds() < 0.5);
-    return unknown_rank();
-  }
-
-  std::string unknown_rank() const {
+  std::string other_rank() const {
     return count() == 2 ? "rank " + std::to_string(1 - rank()) : "another rank";
   }
 
@@ -241,8 +208,8 @@ class C10dRanks : public Ranks {
   std::string what_was_lost(double waited_s) {
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
     const std::string mine =
-        is_silent ? unknown_rank() + " did not answer within " + seconds_text(timeout_)
-                  : ended_rank() + " was lost";
+        is_silent ? other_rank() + " did not answer within " + seconds_text(timeout_)
+                  : other_rank() + " was lost";
     try {
       store_->setTimeout(kLastQuestion);
       return store_->compareSet("lost", std::string(), mine);
@@ -254,7 +221,7 @@ class C10dRanks : public Ranks {
   const milliseconds timeout_;
   const StorePointer store_;
   const c10::intrusive_ptr<c10d::Backend> backend_;
-  std::vector<double> places_;  // machine and process id of every rank
+  std::vector<double> machines_;  // of every rank
   struct Sum {
     c10::intrusive_ptr<c10d::Work> work;
     at::Tensor values, host;  // the summands, and a copy on the CPU, which is the same tensor there

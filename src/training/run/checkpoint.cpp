@@ -12,8 +12,8 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/quoted.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -106,11 +106,6 @@ void read_weights(const SafetensorsFile& file, const FlatParameters& parameters)
   read_into(file, all);
 }
 
-// The advice is given only to callers that ask for a file of the run itself.
-constexpr const char* kNoAdvice = "";
-constexpr const char* kForeignAdvice =
-    "'lra eval' and 'lra analyze' accept them with --foreign-weights";
-
 // The two files of a checkpoint and its folder belong to the same moment of the run.
 void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
   const TrainProgress progress = progress_in(moments);
@@ -191,27 +186,21 @@ void CheckpointStore::remove_unfinished() const {
   }
 }
 
-void CheckpointStore::remove_copied_link(const std::string& name) const {
-  const std::string folder = folder_of(name);
-  if (fs::is_symlink(folder) || !fs::is_directory(folder)) return;
-  const auto weights_in = [](const std::string& of) {
-    const std::string file = of + "/model.safetensors";
-    return fs::exists(file) ? hash128(read_file(file, fs::file_size(file))) : Hash128{};
-  };
-  const auto weights = weights_in(folder);
-  for (const int64_t step : steps()) {
-    if (weights_in(folder_of(kStepPrefix + std::to_string(step))) != weights) continue;
-    remove_tree(folder);
-    return;
-  }
-  throw Error({.where = folder,
-               .what = "is a folder whose weights no step_N has",
-               .expected = "a link to one of them",
-               .advice = "move it away"});
-}
-
 void CheckpointStore::repair_links(const TrainProgress& progress) const {
-  for (const char* name : {"latest", "best"}) remove_copied_link(name);
+  for (const char* name : {"latest", "best"}) {  // copies that follow links make folders of them
+    const std::string copy = folder_of(name);
+    if (!fs::is_directory(fs::symlink_status(copy))) continue;
+    const auto weights = SafetensorsFile::open(copy + "/model.safetensors");
+    const int64_t step = describe_weights(weights, runs_, "").progress.step;
+    if (!fs::exists(folder_of(kStepPrefix + std::to_string(step)))) {
+      throw Error({.where = copy,
+                   .what = "is a folder with the weights of step " + std::to_string(step) +
+                           ", which no folder step_N has",
+                   .expected = "a link to one of them",
+                   .advice = "move it away"});
+    }
+    remove_tree(copy);
+  }
   replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
   const std::string best = kStepPrefix + std::to_string(progress.best_step);
   if (fs::exists(folder_of(best))) {
@@ -225,7 +214,7 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
 TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
   const auto file =
       SafetensorsFile::open(folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors");
-  const TrainProgress progress = describe_weights(file, runs_, kNoAdvice).progress;
+  const TrainProgress progress = describe_weights(file, runs_, "").progress;
   if (progress.step != step) {
     refuse_weights(file, "holds the weights of step " + std::to_string(progress.step),
                    "those of step " + std::to_string(step));
@@ -270,7 +259,7 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
   const std::string folder = folder_of(kStepPrefix + std::to_string(step));
   const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-  (void)describe_weights(moments, runs_, kNoAdvice);
+  (void)describe_weights(moments, runs_, "");
   check_count(moments, 2 * parameters.parts().size());
   const TrainProgress progress = load_weights_of(step, parameters);
   check_progress(moments, progress, step);
@@ -296,7 +285,8 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected) {
   const auto file = SafetensorsFile::open(path);
-  LoadedWeights loaded = describe_weights(file, expected, kForeignAdvice);
+  LoadedWeights loaded = describe_weights(
+      file, expected, "'lra eval' and 'lra analyze' accept them with --foreign-weights");
   read_weights(file, parameters);
   return loaded;
 }
@@ -359,6 +349,71 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
 std::string weights_hash(const FlatParameters& parameters) {
   std::vector<at::Tensor> kept;
   return hash_of_tensors(views_of(parameters.saved(), kept));
+}
+
+namespace {
+
+// Two headers without their tensors, two files and a folder rounded up to whole blocks.
+constexpr uint64_t kFixedBytes = 16 << 10;
+// The entry of a tensor in a header, without its name and shape.
+constexpr uint64_t kEntryBytes = 100;
+
+// Bytes of the files below `folder`, which need not exist.
+uint64_t bytes_below(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code failed;
+  fs::recursive_directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    std::error_code none;
+    const uintmax_t size = entry->is_regular_file(none) ? entry->file_size(none) : 0;
+    if (!none) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+uint64_t checkpoint_bytes(const FlatParameters& parameters) {
+  constexpr uint64_t kCopies = 3;  // weights and two moments
+  uint64_t bytes = kFixedBytes + parameters.m.nbytes() + parameters.v.nbytes();
+  for (const auto& [name, tensor, group] : parameters.saved()) {
+    const auto dimensions = static_cast<uint64_t>(tensor.dim());
+    bytes += tensor.nbytes() + kCopies * (kEntryBytes + name.size() + 20 * dimensions);
+  }
+  return bytes;
+}
+
+int64_t saves_ahead(const TrainConfig& train, int64_t step, int64_t at_most) {
+  int64_t count = 0;
+  for (; step < train.steps && count < at_most; ++count) {
+    const auto next = [&](int64_t every) {
+      return every > 0 ? (step / every + 1) * every : train.steps;
+    };
+    step = std::min({train.steps, next(train.eval_every), next(train.checkpoint_every)});
+  }
+  return count;
+}
+
+void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
+                         const TrainConfig& train, int64_t step, bool keeps_first) {
+  const uint64_t first = keeps_first ? 1 : 0;
+  const uint64_t kept = static_cast<uint64_t>(train.keep_checkpoints) + 2 + first;
+  const auto saves = static_cast<uint64_t>(saves_ahead(train, step, static_cast<int64_t>(kept)));
+  const uint64_t ahead = saves + (step == 0 ? first : 0);
+  const uint64_t one = checkpoint_bytes(parameters), there = bytes_below(folder.checkpoints());
+  const uint64_t most = std::min(kept, ahead + (there + one / 2) / one);
+  const uint64_t free = free_bytes(folder.path);
+  if (static_cast<double>(most) * static_cast<double>(one) <=
+      static_cast<double>(there) + static_cast<double>(free)) {
+    return;
+  }
+  throw Error({.where = folder.path,
+               .what = "only " + human_bytes(free) + " are free",
+               .expected = "room for " +
+                           (most == 1 ? "a checkpoint"
+                                      : thousands(static_cast<int64_t>(most)) + " checkpoints") +
+                           " of " + human_bytes(one),
+               .advice = "make room, choose another --out, or lower train.keep_checkpoints"});
 }
 
 }  // namespace lra::training

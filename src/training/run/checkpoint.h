@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "training/ranks/flat_parameters.h"
+#include "training/settings/run_folder.h"
+#include "training/settings/train_config.h"
 #include "training/settings/weights_file.h"
 
 namespace lra::training {
@@ -52,9 +54,8 @@ class CheckpointStore {
 
   // Points `latest` and `best` at the steps in `progress`: a run that was killed while saving may
   // not have updated them. If the best checkpoint is gone, because a later one, now damaged,
-  // replaced it, there is no link: the run will produce the later one again.
-  // Folders in their place, which a copy that followed links made, are removed, but refused if no
-  // step has their weights.
+  // replaced it, there is no link: the run will produce the later one again. Throws lra::Error for
+  // folders in their place, which a copy that followed links made.
   void repair_links(const TrainProgress& progress) const;
 
   // Folder of step N, "latest" or "best".
@@ -62,7 +63,6 @@ class CheckpointStore {
 
  private:
   void remove_old(const TrainProgress& progress, int64_t also_kept) const;
-  void remove_copied_link(const std::string& name) const;
   void remove_unfinished() const;      // leftovers of a run that was killed while saving
   std::vector<int64_t> steps() const;  // ascending
 
@@ -92,5 +92,18 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
 
 // XXH3-128 over all weights in order.
 std::string weights_hash(const FlatParameters& parameters);
+
+// Bytes of one checkpoint, both files; an upper bound, at most 16 KiB plus 600 bytes per parameter
+// tensor above the actual size.
+uint64_t checkpoint_bytes(const FlatParameters& parameters);
+
+// Steps after `step`, up to the last, at which a run will save; counts to `at_most`.
+int64_t saves_ahead(const TrainConfig& train, int64_t step, int64_t at_most);
+
+// Throws lra::Error (exit code 2) if the device has no room for the checkpoints that the run keeps
+// at one time: train.keep_checkpoints, the best, the one being written and, with `keeps_first`,
+// that of step 0. Space of checkpoints that the run has saved already counts as free.
+void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
+                         const TrainConfig& train, int64_t step, bool keeps_first);
 
 }  // namespace lra::training

@@ -45,16 +45,6 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
        .advice = names.empty() ? "" : "name it with --checkpoint"});
 }
 
-LoadedWeights weights_of(const std::string& file, bool foreign, const RunRecord& run,
-                         FlatParameters& parameters) {
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) refuse_missing(file);
-  if (foreign) return load_weights(file, parameters, {});
-  LoadedWeights found = load_weights(file, parameters, identities_of(run));
-  refuse_other_weights(file, found, run);
-  return found;
-}
-
 // "the source of my_layers:Mine changed since the run"; empty if it did not.
 std::string changed_code_of(const StoredRun& run) {
   const std::optional<PythonCode>& code = run.record.python;
@@ -66,8 +56,13 @@ std::string changed_code_of(const StoredRun& run) {
 // The weights of a run, whose class may have other parameters by now.
 LoadedWeights weights_of(const std::string& file, bool foreign, const StoredRun& run,
                          FlatParameters& parameters) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) refuse_missing(file);
   try {
-    return weights_of(file, foreign, run.record, parameters);
+    if (foreign) return load_weights(file, parameters, {});
+    LoadedWeights found = load_weights(file, parameters, identities_of(run.record));
+    refuse_other_weights(file, found, run.record);
+    return found;
   } catch (const Error& error) {
     const std::string changed = changed_code_of(run);
     if (changed.empty()) throw;

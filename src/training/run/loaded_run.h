@@ -11,8 +11,8 @@
 #include "training/loop/evaluate.h"
 #include "training/ranks/flat_parameters.h"
 #include "training/run/checkpoint.h"
+#include "training/settings/run_folder.h"
 #include "training/settings/stored_run.h"
-#include "training/settings/weights_choice.h"
 
 namespace lra::training {
 

@@ -6,7 +6,6 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "models/python_model.h"
-#include "training/run/tensor_arena.h"
 #include "training/run/tensor_memory.h"
 
 namespace lra::training {
@@ -34,24 +33,20 @@ double at_positions(int64_t positions, const Probe& few, const Probe& more) {
          (more.tensors - few.tensors) * static_cast<double>(positions - few.positions) / between;
 }
 
-class Estimator {
- public:
-  Estimator(const models::Model& model, Stepper& stepper, const Split& split,
-            const TaskShape& shape, const TrainConfig& config,
-            const std::optional<Masking>& masking)
-      : model_(model),
-        stepper_(stepper),
-        split_(split),
-        shape_(shape),
-        config_(config),
-        masking_(masking) {}
+struct Estimator {
+  const models::Model& model;
+  Stepper& stepper;
+  const Split& split;
+  const TaskShape& shape;
+  const TrainConfig& config;
+  const std::optional<Masking>& masking;
 
   // The most expensive micro-batch of the run, its longest example first.
   Examples most_expensive(uint64_t seed) const {
-    const BatchOrder order(split_.size(), config_.batch_size, seed);
-    const StepParts parts{.count = config_.accumulate, .of = config_.accumulate};
-    const bool alike = !shape_.has_padding || !config_.trim_padding;
-    const int64_t steps = alike ? 1 : std::min(config_.steps, kSearchedSteps);
+    const BatchOrder order(split.size(), config.batch_size, seed);
+    const StepParts parts{.count = config.accumulate, .of = config.accumulate};
+    const bool alike = !shape.has_padding || !config.trim_padding;
+    const int64_t steps = alike ? 1 : std::min(config.steps, kSearchedSteps);
     Examples found;
     int64_t most = -1;
     for (int64_t step = 0; step < steps; ++step) {
@@ -69,43 +64,42 @@ class Estimator {
 
   int64_t longest_example() const {
     int64_t longest = 0;
-    for (int64_t example = 1; example < split_.size(); ++example) {
+    for (int64_t example = 1; example < split.size(); ++example) {
       if (length(example) > length(longest)) longest = example;
     }
     return longest;
   }
 
   int64_t positions(const Examples& examples) const {
-    return model_.num_positions(input_shape(split_, examples, shape_, config_.trim_padding));
+    return model.num_positions(input_shape(split, examples, shape, config.trim_padding));
   }
 
   Probe train(const Examples& examples) const {
     return probe(examples,
-                 [&](const Batch& batch) { (void)stepper_.gradients(std::span(&batch, 1), 0); });
+                 [&](const Batch& batch) { (void)stepper.gradients(std::span(&batch, 1), 0); });
   }
   Probe infer(const Examples& examples) const {
     return probe(examples, [&](const Batch& batch) {
       const at::NoGradGuard no_grad;
-      (void)model_.forward(batch.input, {});
+      (void)model.forward(batch.input, {});
     });
   }
 
- private:
   int64_t length(int64_t example) const {
     int64_t longest = 0;
-    for (int64_t tower = 0; tower < shape_.num_towers; ++tower) {
-      longest = std::max(longest, split_.sequence_length(example, tower));
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      longest = std::max(longest, split.sequence_length(example, tower));
     }
     return longest;
   }
 
   // One token shorter if the task has padding, so that there is a mask as in real batches.
   Probe probe(const Examples& examples, const std::function<void(const Batch&)>& work) const {
-    Batch batch = make_batch(split_, examples, shape_, config_.trim_padding);
-    if (shape_.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
-    if (masking_) hide_positions(batch, examples, shape_, *masking_, 0);
+    Batch batch = make_batch(split, examples, shape, config.trim_padding);
+    if (shape.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
+    if (masking) hide_positions(batch, examples, shape, *masking, 0);
     // Buffers of Python classes may follow forward passes; a probe leaves no trace.
-    const std::vector<models::Parameter> buffers = model_.buffer_list();
+    const std::vector<models::Parameter> buffers = model.buffer_list();
     std::vector<at::Tensor> before;
     for (const models::Parameter& buffer : buffers) before.push_back(buffer.tensor.clone());
     const TensorMemory memory;
@@ -113,15 +107,8 @@ class Estimator {
     const auto peak_bytes = static_cast<double>(memory.peak_bytes());
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(before[i]);
-    return {model_.num_positions(batch.input), peak_bytes};
+    return {model.num_positions(batch.input), peak_bytes};
   }
-
-  const models::Model& model_;
-  Stepper& stepper_;
-  const Split& split_;
-  const TaskShape& shape_;
-  const TrainConfig& config_;
-  const std::optional<Masking>& masking_;
 };
 
 // `count` of the examples, from the first on at equal distances.
@@ -138,7 +125,7 @@ Examples some_of(const Examples& examples, int64_t count) {
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper, const Split& split,
                                const TaskShape& shape, const TrainConfig& config, uint64_t seed,
                                const std::optional<Masking>& masking) {
-  const Estimator estimator(model, stepper, split, shape, config, masking);
+  const Estimator estimator{model, stepper, split, shape, config, masking};
   const Examples batch = estimator.most_expensive(seed);
   const auto copies = [longest = estimator.longest_example()](int64_t count) {
     return Examples(static_cast<size_t>(count), longest);

@@ -21,8 +21,8 @@ struct MemoryEstimate {
 // of `seed`) for which the model computes most positions: lengths are known without reading an
 // example. Computes gradients on its longest example, on two and on a few of its examples (as many
 // as add 1 GB), of all lengths, and extrapolates the bytes of tensors linearly to its positions:
-// large tensors are stored without holes between them (tensor_arena.h), so resident memory grows by
-// as much. A batch of the evaluation counts as copies of the longest example. If two examples
+// large tensors are stored without holes between them (tensor_memory.h), so resident memory grows
+// by as much. A batch of the evaluation counts as copies of the longest example. If two examples
 // already would not fit, the estimate is that of a batch of two. Changes nothing but the gradients
 // and the peak that peak_resident_bytes() returns, which counts from here.
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper, const Split& split,

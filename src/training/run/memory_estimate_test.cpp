@@ -7,7 +7,7 @@
 #include "data/test_fixtures.h"
 #include "ops/test_tensors.h"
 #include "training/run/make_model.h"
-#include "training/run/tensor_arena.h"
+#include "training/run/tensor_memory.h"
 #include "training/run/test_runs.h"
 
 namespace lra::training {

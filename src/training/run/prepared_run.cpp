@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/quoted.h"
 #include "base/resources.h"
+#include "base/text_format.h"
 #include "checks/check_table.h"
 #include "io/progress.h"
+#include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/run/checkpoint.h"
@@ -14,8 +17,8 @@
 #include "training/settings/budget.h"
 #include "training/settings/data_root.h"
 #include "training/settings/fairness.h"
-#include "training/settings/foreign_weights.h"
 #include "training/settings/new_record.h"
+#include "training/settings/presets.h"
 #include "training/settings/self_pretraining.h"
 #include "training/settings/shipped_configs.h"
 
@@ -37,7 +40,9 @@ void refuse_empty_splits(const tasks::Task& task, const Dataset& dataset) {
 // division.
 void refuse_other_size(const RunConfig& config, const Dataset& dataset, const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;
-  const std::string problem = size_not_met(config, *record.data_examples);
+  const RunConfig preset = preset_of(config);
+  const std::string problem =
+      size_unlike(config.task_settings, *record.data_examples, &preset.task_settings);
   if (problem.empty()) return;
   throw Error({.where = dataset.folder(),
                .what = "holds " + problem,
@@ -110,38 +115,46 @@ std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const Ta
   return make_any_model(config, shape, options.device);
 }
 
-// Names what has no counterpart, the first few of each kind. Weights of a masked run lack the
-// classifier alone, which is drawn.
+// Weights of a masked run lack the classifier alone, which is drawn.
 void refuse_partial(const std::string& file, const InitialWeights& weights) {
   if (std::ranges::all_of(weights.fresh, is_of_classifier) &&
       std::ranges::all_of(weights.unused, is_of_masked_run) && !weights.unused.empty()) {
     return;
   }
-  const auto listed = [](const std::vector<std::string>& names, const char* one, const char* many) {
-    constexpr size_t kMostNamed = 5;
-    std::string text;
-    for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) {
-      text += (i == 0 ? "" : ", ") + names[i];
-    }
-    if (names.size() > kMostNamed) text += ", ...";
-    const std::string count = std::to_string(names.size());
-    return names.empty() ? "" : count + (names.size() == 1 ? one : many) + " (" + text + ")";
-  };
-  const std::string missing = listed(weights.fresh, " tensor of the model is not in it",
-                                     " tensors of the model are not in it"),
-                    extra = listed(weights.unused, " of its own does not exist in the model",
-                                   " of its own do not exist in the model");
-  if (missing.empty() && extra.empty()) return;
+  constexpr size_t kMaxNames = 5;
+  std::string what;
+  if (!weights.fresh.empty())
+    what = "lacks tensors of the model: " + quoted_list(weights.fresh, kMaxNames);
+  if (!weights.unused.empty()) {
+    what += (what.empty() ? "" : "; ") + std::string("holds tensors that are not in the model: ") +
+            quoted_list(weights.unused, kMaxNames);
+  }
+  if (what.empty()) return;
   throw Error(
       {.where = file,
-       .what = missing + (missing.empty() || extra.empty() ? "" : ", ") + extra,
+       .what = what,
        .expected = "a tensor of the same shape for each",
        .advice =
            "add --init-partial to initialize the missing ones at random and ignore the others"});
 }
 
+// Test examples that the weights were trained on, as far as the data of their run is at hand.
+void add_known_examples(const RecordOfWeights& theirs, const PreparedRun& run,
+                        std::vector<CheckFinding>& findings) {
+  if (theirs.record.data_hash == run.dataset.hash()) return;
+  if (&tasks::find_task(theirs.record.task) != &run.config.task_spec()) return;
+  const ScaledSplit test{run.task->split(run.dataset, "test"), scaling_of(run.dataset)};
+  const int64_t known = count_trained_on(theirs.folder, theirs.record, test).value_or(0);
+  if (known == 0) return;
+  findings.push_back(
+      {.check = "copies",
+       .split = "test",
+       .text = thousands(known) + " of the " + thousands(test.split.size()) +
+               " test examples are among those that the first weights of the run were trained on"});
+}
+
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
-InitialWeights begin_with_weights(PreparedRun& run, WeightsFindings& found_of_weights) {
+InitialWeights begin_with_weights(PreparedRun& run, std::vector<CheckFinding>& findings) {
   FlatParameters parameters(*run.model, FlatUse::kInference);
   MatchedWeights found = load_matching_weights(run.options.init_from, parameters);
   InitialWeights weights{
@@ -150,13 +163,10 @@ InitialWeights begin_with_weights(PreparedRun& run, WeightsFindings& found_of_we
       .fresh = std::move(found.fresh),
       .unused = std::move(found.unused),
       .pretraining = {}};
-  weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
+  const auto theirs = record_of_weights(run.options.init_from, found.run);
+  weights.pretraining = pretraining_of(run.options.init_from, theirs, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
-  const bool has_classifier =
-      !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
-  found_of_weights = findings_of_weights(
-      run.options.init_from, found.run, has_classifier, run.config, run.dataset.hash(),
-      {run.task->split(run.dataset, "test"), scaling_of(run.dataset)});
+  if (theirs) add_known_examples(*theirs, run, findings);
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
@@ -194,13 +204,12 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                      .fingerprint = before.fingerprint,
                      .change = change});
     const std::string jump = rate_jump(loop_of(before), loop_of(record), before.steps);
-    if (!jump.empty() && !record.warnings) record.warnings.emplace();
-    if (!jump.empty()) record.warnings->push_back(jump);
+    if (!jump.empty()) add_warning(record, jump);
   }
 }
 
-// Findings of the checks of the data, and about the weights that it begins with. A
-// resumed run keeps what it had.
+// Findings of the checks of the data, and about the weights that the run begins with. A resumed run
+// keeps what it had.
 void add_data_checks(const PreparedRun& run, std::vector<CheckFinding> found, RunRecord& record) {
   if (run.before) {
     record.data_checks = run.before->data_checks;
@@ -242,18 +251,14 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
-  WeightsFindings found;
-  if (!run.options.init_from.empty()) initial = begin_with_weights(run, found);
+  std::vector<CheckFinding> findings;
+  if (!run.options.init_from.empty()) initial = begin_with_weights(run, findings);
   // Resumed under the shipped presets, it is still a run that began under edited ones.
   std::string edited = run.before ? edited_presets_of(*run.before) : "";
   if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
                           std::move(initial), edited);
-  if (!found.warnings.empty()) {
-    auto& all = run.record.warnings ? *run.record.warnings : run.record.warnings.emplace();
-    std::ranges::move(found.warnings, std::back_inserter(all));
-  }
-  if (ranks.is_first()) add_data_checks(run, std::move(found.data_checks), run.record);
+  if (ranks.is_first()) add_data_checks(run, std::move(findings), run.record);
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/model.h"
+#include "records/run_record.h"
 #include "tasks/task.h"
 #include "training/loop/step_profiler.h"
 #include "training/ranks/ranks.h"

@@ -1,5 +1,3 @@
-#include "training/run/tensor_arena.h"
-
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 

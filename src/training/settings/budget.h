@@ -1,4 +1,4 @@
-// Length of a run, and warnings before it begins.
+// Schedule and length of a run, and warnings before it begins.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,10 @@
 #include "training/settings/weights_file.h"
 
 namespace lra::training {
+
+// The learning rate at a step, as the released training loop defines it. `step` is the number of
+// updates already made, so with warmup the first update has rate 0.
+double learning_rate(const TrainConfig& config, int64_t step);
 
 // Refuses settings that contradict each other. Throws lra::Error.
 void check_train_config(const TrainConfig& config);

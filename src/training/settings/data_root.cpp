@@ -63,7 +63,7 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
   const auto same_size = [&] {
     if (!record.data_examples) return true;
     const SplitSizes& of = *record.data_examples;
-    return of.train + of.val + of.test == tasks::num_generated(task);
+    return of.train + of.val + of.test == task.num_to_make({});
   };
   if (record.data_source == "generated" && same_size()) return;
   throw Error({.where = root,

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "base/text_format.h"
-#include "training/settings/later_settings.h"
 #include "training/settings/presets.h"
 
 namespace lra::training {
@@ -17,16 +16,15 @@ constexpr const char* kFreeForAll = "free-for-all";
 
 // The first of the fixed sizes that `run` changes, as "layers 2 instead of 4"; empty when none.
 std::string changed_size(const models::ModelConfig& run, const models::ModelConfig& base) {
-  const auto differs = [](const char* name, int64_t value, int64_t expected) -> std::string {
-    if (value == expected) return "";
-    return std::string(name) + " " + std::to_string(value) + " instead of " +
-           std::to_string(expected);
-  };
-  for (const std::string& text : {differs("layers", run.layers, base.layers),
-                                  differs("embed_dim", run.embed_dim, base.embed_dim),
-                                  differs("qkv_dim", run.qkv_dim, base.qkv_dim),
-                                  differs("mlp_dim", run.mlp_dim, base.mlp_dim)}) {
-    if (!text.empty()) return text;
+  using Config = models::ModelConfig;
+  constexpr std::pair<const char*, int64_t Config::*> kSizes[] = {{"layers", &Config::layers},
+                                                                  {"embed_dim", &Config::embed_dim},
+                                                                  {"qkv_dim", &Config::qkv_dim},
+                                                                  {"mlp_dim", &Config::mlp_dim}};
+  for (const auto& [name, size] : kSizes) {
+    if (run.*size == base.*size) continue;
+    return std::string(name) + " " + std::to_string(run.*size) + " instead of " +
+           std::to_string(base.*size);
   }
   return "";
 }
@@ -65,8 +63,8 @@ bool is_without_effect(const RunConfig& run, const std::string& key) {
   return key == "model.pair_features" && run.make_task()->shape().num_towers == 1;
 }
 
-}  // namespace
-
+// The settings that a comparison asks about, "model.heads" -> "2": those of all sections but [run]
+// that have an effect on this task and model, without what is free to choose.
 std::map<std::string, std::string> scored_settings(const RunConfig& run) {
   std::map<std::string, std::string> settings = setting_texts(run.to_table());
   std::erase_if(settings, [&](const auto& setting) {
@@ -77,8 +75,6 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
   });
   return settings;
 }
-
-namespace {
 
 // The first setting in [mixer], or outside it, that `run` changes from its preset, as "train.steps
 // 10 instead of 5000"; empty when none.
@@ -105,10 +101,10 @@ std::string enumerated(const std::vector<std::string>& items) {
   return text;
 }
 
-// The counts that differ from `settings` of [task]: num_train, num_val, num_test, or num_images of
-// all. With `usual`, only those whose setting differs there.
-std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
-                         const ConfigTable* usual = nullptr) {
+}  // namespace
+
+std::string size_unlike(const ConfigTable& settings, const SplitSizes& data,
+                        const ConfigTable* usual) {
   std::vector<std::string> found, wanted;
   const auto compare = [&](const char* key, int64_t count, const char* of) {
     const auto in = [&](const ConfigTable& table) {
@@ -128,6 +124,8 @@ std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
   return "data of " + enumerated(found) + " examples instead of " + enumerated(wanted);
 }
 
+namespace {
+
 // Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
 // same. Self-pretrained weights are not one.
 std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data,
@@ -137,23 +135,10 @@ std::string departure(const RunConfig& run, const std::optional<SplitSizes>& dat
   if (!run.trained_on.empty()) return "its settings changed while it was trained";
   if (run.preset == "small") return "the small preset is not a published setting";
   const std::string setting = changed_setting(run, false);
-  return setting.empty() && data ? changed_data(run.task_settings, *data) : setting;
+  return setting.empty() && data ? size_unlike(run.task_settings, *data) : setting;
 }
 
 }  // namespace
-
-std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
-  const RunConfig preset = preset_of(run);
-  return changed_data(run.task_settings, data, &preset.task_settings);
-}
-
-std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data) {
-  return changed_data(task_settings, data);
-}
-
-std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
-  return changed_data(preset_of(run).task_settings, data);
-}
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
                const std::string& pretraining, const std::string& edited) {

@@ -4,7 +4,6 @@
 // that began with weights pretrained on the task's own inputs are compared among themselves.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -29,19 +28,11 @@ struct Fairness {
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
                const std::string& pretraining = "", const std::string& edited = "");
 
-// Numbers of examples that `run` requests, other than its preset's, and that `data` does not have,
-// as "data of 20 training and 6 test examples instead of 30 and 10"; empty if there are none.
-std::string size_not_met(const RunConfig& run, const SplitSizes& data);
-
-// The same for sizes that differ from the task's settings: part of the files may be missing.
-std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data);
-
-// The same for sizes that `run` requests and that differ from its preset's.
-std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);
-
-// The settings that a comparison asks about, "model.heads" -> "2": those of all sections but [run]
-// that have an effect on this task and model, without what is free to choose.
-std::map<std::string, std::string> scored_settings(const RunConfig& run);
+// Numbers of examples of `data` other than those in the `settings` of [task]: num_train, num_val,
+// num_test, or num_images of all; with `usual`, only those whose setting differs there. "data of 20
+// training and 6 test examples instead of 30 and 10"; empty if there are none.
+std::string size_unlike(const ConfigTable& settings, const SplitSizes& data,
+                        const ConfigTable* usual = nullptr);
 
 // Parameters of the model that `run` describes. Needs tensors: make_model.cpp.
 int64_t count_parameters(const RunConfig& run);

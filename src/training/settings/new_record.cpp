@@ -1,5 +1,7 @@
 #include "training/settings/new_record.h"
 
+#include <algorithm>
+
 #include "mixers/python_layer.h"
 #include "training/settings/budget.h"
 #include "training/settings/fairness.h"
@@ -7,6 +9,11 @@
 #include "training/settings/self_pretraining.h"
 
 namespace lra::training {
+
+void add_warning(RunRecord& record, const std::string& text) {
+  auto& warnings = record.warnings ? *record.warnings : record.warnings.emplace();
+  if (std::ranges::find(warnings, text) == warnings.end()) warnings.push_back(text);
+}
 
 SplitSizes sizes_of(const Dataset& dataset) {
   const auto size = [&](const char* split) {
@@ -46,13 +53,11 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   record.initial_weights = std::move(initial_weights);
   record.config = config.to_table();
   record.provenance = provenance;
-  std::vector<std::string> warnings;
-  if (!edited.empty()) warnings.push_back(kEditedPresets + edited);
+  if (!edited.empty()) add_warning(record, kEditedPresets + edited);
   if (mixers::is_python_class(config.model)) {
     const mixers::PythonSource source = mixers::python_source(config.model);
     record.python = {.source_sha256 = source.source_sha256, .packages = source.packages};
   }
-  if (!warnings.empty()) record.warnings = std::move(warnings);
   return record;
 }
 
@@ -64,8 +69,7 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task, const Dat
   if (mixers::is_python_class(config.model)) {
     for (const std::string& fault : mixers::python_faults(config.model, task.shape().has_padding,
                                                           config.train.precision == "bf16")) {
-      auto& warnings = record.warnings ? *record.warnings : record.warnings.emplace();
-      warnings.push_back("forward of " + config.model + " " + fault);
+      add_warning(record, "forward of " + config.model + " " + fault);
     }
   }
   record.validation = task.validation();

@@ -7,6 +7,9 @@
 
 namespace lra::training {
 
+// Adds a warning, unless the record has it already.
+void add_warning(RunRecord& record, const std::string& text);
+
 // The examples of its splits; 0 for one that it does not have.
 SplitSizes sizes_of(const Dataset& dataset);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "models/classifier.h"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "base/config.h"
 #include "base/quoted.h"
 #include "mixers/all.h"
 #include "mixers/python_layer.h"
 #include "tasks/all.h"
 #include "training/settings/budget.h"
 #include "training/settings/config_sections.h"
-#include "training/settings/later_settings.h"
 
 namespace lra::training {
 namespace {
@@ -28,6 +28,30 @@ struct RunHeader {
 };
 
 constexpr const char* kWholeModel = "whole";
+
+// Settings that were added after the first published runs. They are not written at their defaults,
+// so that the hashes of those runs stay valid. `of`: the task of "task", the model of "mixer".
+struct LaterSetting {
+  std::string_view name, of;
+};
+constexpr LaterSetting kLaterSettings[] = {
+    {"train.class_weights", ""},     {"train.label_smoothing", ""},
+    {"task.min_args", "listops"},    {"task.tree", "listops"},
+    {"task.operators", "listops"},   {"task.filler", "listops"},
+    {"mixer.causal", "transformer"}, {"mixer.causal", "local"},
+    {"mixer.causal", "bigbird"},     {"mixer.causal", "linear_transformer"},
+    {"mixer.causal", "performer"},   {"mixer.forget_gate", "min_gru"}};
+
+void erase_later_settings(ConfigTable& table, const std::string& section, const ConfigTable& usual,
+                          std::string_view of) {
+  ConfigTable& settings = table.table(section);
+  for (const LaterSetting& later : kLaterSettings) {
+    if (later.of != of || !later.name.starts_with(section + ".")) continue;
+    const std::string_view key = later.name.substr(section.size() + 1);
+    const ConfigValue *now = settings.find(key), *before = usual.find(key);
+    if (now && before && setting_text(*now) == setting_text(*before)) settings.erase(key);
+  }
+}
 
 // Under a causal mixer the first position of a sequence sees only itself.
 void refuse_blind_readout(const RunConfig& run) {
@@ -77,9 +101,10 @@ void refuse_unpredictable(const RunConfig& run) {
   if (values && (values->stored_as_float || values->channels > 1))
     refuse("train.objective", "is masked, but the inputs are numbers without levels",
            "import the data as tokens");
-  for (const auto& [name, is_set] : run.train.class_settings()) {
-    if (is_set)
-      refuse("train." + name, "is for classes, and the run predicts its inputs", "leave it out");
+  const bool has_weights = run.train.class_weights != "none";
+  if (has_weights || run.train.label_smoothing > 0) {
+    refuse(has_weights ? "train.class_weights" : "train.label_smoothing",
+           "is for classes, and the run predicts its inputs", "leave it out");
   }
   if (!values && run.train.masked_loss == "l1")
     refuse("train.masked_loss", "is l1, but the inputs are tokens",
@@ -99,14 +124,9 @@ void refuse_unmasked(const TrainConfig& train) {
   if (train.masked_loss != usual.masked_loss) refuse("train.masked_loss");
 }
 
-struct OwnGroup {
-  std::string name;
-  GroupConfig defaults;
-};
-
-// The groups of the layer of `run`, of which all but the groups is known.
-std::vector<OwnGroup> groups_of(const RunConfig& run) {
-  std::vector<OwnGroup> groups;
+// The groups of the layer of `run`, of which all but the groups is known, and their defaults.
+std::vector<std::pair<std::string, GroupConfig>> groups_of(const RunConfig& run) {
+  std::vector<std::pair<std::string, GroupConfig>> groups;
   for (const mixers::GroupSpec& group : run.mixer_spec().groups) {
     groups.push_back({std::string(group.name), group_defaults(group)});
   }
@@ -129,11 +149,11 @@ std::vector<OwnGroup> groups_of(const RunConfig& run) {
 GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   GroupConfigs groups;
   std::vector<std::string> known;
-  for (const OwnGroup& group : groups_of(run)) {
-    known.push_back(group.name);
-    ConfigTable settings = write_config(group.defaults);
-    merge(settings, section(given, group.name));
-    groups[group.name] = read_config<GroupConfig>(settings, "groups." + group.name);
+  for (const auto& [name, defaults] : groups_of(run)) {
+    known.push_back(name);
+    ConfigTable settings = write_config(defaults);
+    merge(settings, section(given, name));
+    groups[name] = read_config<GroupConfig>(settings, "groups." + name);
   }
   for (const auto& [name, value] : given) {
     if (groups.contains(name)) continue;
@@ -181,6 +201,10 @@ std::string RunConfig::task_title() const {
 }
 std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
+}
+
+bool is_later_setting(std::string_view name) {
+  return std::ranges::find(kLaterSettings, name, &LaterSetting::name) != std::end(kLaterSettings);
 }
 
 void refuse_whole_model(const std::string& model) {
@@ -244,10 +268,10 @@ ConfigTable RunConfig::to_table() const {
       table.table("train").erase(key);
     }
   }
-  erase_later_settings(table.table("train"), write_config(TrainConfig{}), "train", "");
-  erase_later_settings(table.table("task"), task_spec().resolve({}), "task", task);
+  erase_later_settings(table, "train", write_config(TrainConfig{}), "");
+  erase_later_settings(table, "task", task_spec().resolve({}), task);
   if (!mixers::is_python_class(model))
-    erase_later_settings(table.table("mixer"), mixer_spec().resolve({}), "mixer", model);
+    erase_later_settings(table, "mixer", mixer_spec().resolve({}), model);
   for (const auto& [name, group] : groups) {
     table.table("groups").set(name, {write_config(group), ""});
   }
@@ -257,17 +281,11 @@ ConfigTable RunConfig::to_table() const {
 RunConfig RunConfig::from_sections(const std::string& task, const std::string& model,
                                    const std::string& preset, uint64_t seed,
                                    const ConfigTable& settings) {
-  RunConfig run{.task = task,
-                .model = model,
-                .preset = preset,
-                .seed = seed,
-                .task_settings = {},
-                .mixer_settings = {},
-                .model_config = {},
-                .train = {},
-                .groups = {},
-                .initial_weights = {},
-                .trained_on = {}};
+  RunConfig run;
+  run.task = task;
+  run.model = model;
+  run.preset = preset;
+  run.seed = seed;
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.h"
@@ -54,6 +55,9 @@ struct RunConfig {
                                  const std::string& preset, uint64_t seed,
                                  const ConfigTable& settings);
 };
+
+// True for a setting that was added after the first published runs, "train.label_smoothing".
+bool is_later_setting(std::string_view name);
 
 // Throws lra::Error: the model is a whole one of the user's, and the command works on an encoder.
 [[noreturn]] void refuse_whole_model(const std::string& model);

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/scratch_folder.h"
 #include "io/toml.h"
 #include "mixers/all.h"

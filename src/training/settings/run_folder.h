@@ -1,4 +1,5 @@
-// The files of a run: one folder, laid out as in docs and --help.
+// The files of a run: one folder, laid out as in docs and --help; and which of its weights a
+// command asks for.
 #pragma once
 
 #include <string>
@@ -17,6 +18,12 @@ struct RunFolder {
   std::string lock() const { return path + "/.lock"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
   std::string analysis() const { return path + "/analysis"; }
+};
+
+struct WeightsChoice {
+  // "last", "best", "step_N" or the path of a model.safetensors; empty: those that the run tested.
+  std::string checkpoint = {};
+  bool foreign = false;  // weights of another run are allowed
 };
 
 }  // namespace lra::training

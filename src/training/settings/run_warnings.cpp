@@ -1,8 +1,5 @@
 #include "training/settings/run_warnings.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/text_format.h"
 #include "training/settings/presets.h"
 
@@ -20,6 +17,9 @@ int64_t count_longer(const Split& split, const TaskShape& shape) {
   return count;
 }
 
+namespace {
+
+// One sentence; empty if there are no such examples.
 std::string cut_warning(const RunConfig& config, const tasks::Task& task, const Dataset& dataset) {
   const TaskShape shape = task.shape(), usual = preset_of(config).make_task()->shape();
   const bool is_own = config.task_spec().settings_of != nullptr;  // no preset knows its length
@@ -33,20 +33,11 @@ std::string cut_warning(const RunConfig& config, const tasks::Task& task, const 
          (is_own ? "" : "; the preset reads " + thousands(usual.length));
 }
 
-std::vector<std::string> setting_warnings(const RunConfig& config) {
-  constexpr double kMostDecay = 0.1, kMostDropout = 0.8;
+}  // namespace
+
+std::vector<std::string> setting_warnings(const RunConfig& config, const tasks::Task& task,
+                                          const Dataset& dataset) {
   std::vector<std::string> warnings;
-  const double decay = config.train.learning_rate * config.train.weight_decay;
-  if (decay > kMostDecay) {
-    warnings.push_back("train.weight_decay takes " + percent(decay, 0) +
-                       " of every weight at each step (learning_rate * weight_decay)");
-  }
-  const double dropout =
-      std::max(config.model_config.dropout, config.model_config.attention_dropout);
-  if (dropout >= kMostDropout) {
-    warnings.push_back("dropout zeroes " + percent(dropout, 0) +
-                       " of the numbers: was the share that is kept meant?");
-  }
   if (const int64_t field = config.model_config.receptive_field; field > 0) {
     warnings.push_back("a control: no token sees beyond pieces of " + thousands(field) +
                        " tokens (model.receptive_field)");
@@ -54,17 +45,10 @@ std::vector<std::string> setting_warnings(const RunConfig& config) {
   if (config.train.token_order == "shuffled") {
     warnings.push_back("a control: tokens are in random order (train.token_order)");
   }
+  if (std::string cut = cut_warning(config, task, dataset); !cut.empty()) {
+    warnings.push_back(std::move(cut));
+  }
   return warnings;
-}
-
-std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_classes) {
-  constexpr double kMostTimes = 10;
-  if (!record.test) return {};
-  const double chance = std::log(static_cast<double>(num_classes));
-  if (record.test->loss <= kMostTimes * chance) return {};
-  return {"the loss on the test is " + fixed(record.test->loss, 2) +
-          ", that of equal probabilities " + fixed(chance, 2) +
-          ": did training diverge? A lower train.learning_rate may help"};
 }
 
 std::vector<std::string> selection_warnings(const RunRecord& record) {

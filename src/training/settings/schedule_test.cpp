@@ -1,4 +1,4 @@
-#include "training/settings/schedule.h"
+#include "training/settings/budget.h"
 
 #include <gtest/gtest.h>
 

@@ -1,17 +1,36 @@
 #include "training/settings/self_pretraining.h"
 
+#include <filesystem>
+
 #include "base/text_format.h"
+#include "records/check_record.h"
 #include "records/find_setting.h"
 #include "records/run_identity.h"
-#include "training/settings/foreign_weights.h"
 #include "training/settings/weights_file.h"
 
 namespace lra::training {
 
+namespace fs = std::filesystem;
+
+std::optional<RecordOfWeights> record_of_weights(const std::string& file,
+                                                 const std::optional<RunIdentity>& weights_of) {
+  if (!weights_of) return {};
+  std::error_code missing, ignored;
+  const fs::path folder = fs::canonical(file, missing).parent_path();
+  if (missing) return {};
+  for (const fs::path& place : {folder, folder.parent_path().parent_path()}) {
+    const fs::path beside = place / "record.json";
+    if (!fs::is_regular_file(beside, ignored)) continue;
+    RunRecord record = read_consistent_record(beside);
+    if (static_cast<const RunIdentity&>(record) != *weights_of) return {};
+    return RecordOfWeights{.folder = {place}, .record = std::move(record)};
+  }
+  return {};
+}
+
 std::optional<Pretraining> pretraining_of(const std::string& file,
-                                          const std::optional<RunIdentity>& weights_of,
+                                          const std::optional<RecordOfWeights>& found,
                                           const std::string& hash) {
-  const auto found = record_of_weights(file, weights_of);
   if (!found) return {};
   const RunRecord& record = found->record;
   if (is_masked_run(record.config)) {

@@ -7,16 +7,24 @@
 
 #include "records/run_record.h"
 #include "training/settings/run_config.h"
+#include "training/settings/run_folder.h"
 
 namespace lra::training {
 
-// The masked run that the weights in `file` come from, according to the record next to them (in the
-// run's folder, or one that lra export wrote): nothing if they come from another run or there is no
-// record. For checkpoint step_0 of a run that itself began with such weights, it is the masked run
-// in its record. `hash` is the weights_hash of the model that begins with them. Throws lra::Error
-// for a record that contradicts itself.
+// The record next to the weights in `file` (exported weights, or a run's checkpoints/step_N/) if it
+// is that of `weights_of`. Throws lra::Error for a record that contradicts itself.
+struct RecordOfWeights {
+  RunFolder folder;
+  RunRecord record;
+};
+std::optional<RecordOfWeights> record_of_weights(const std::string& file,
+                                                 const std::optional<RunIdentity>& weights_of);
+
+// The masked run that the weights in `file` come from, according to `found`, the record next to
+// them. For checkpoint step_0 of a run that itself began with such weights, it is the masked run in
+// its record. `hash` is the weights_hash of the model that begins with them.
 std::optional<Pretraining> pretraining_of(const std::string& file,
-                                          const std::optional<RunIdentity>& weights_of,
+                                          const std::optional<RecordOfWeights>& found,
                                           const std::string& hash);
 
 // "2,000 steps of masked pretraining on the task's own inputs" if `weights` are self-pretrained for

@@ -13,45 +13,36 @@
 namespace lra::training {
 namespace {
 
-class SettingList {
- public:
-  void add(const std::string& section, std::string_view owner,
-           const std::vector<FieldInfo>& fields) {
+// Every setting of every task and model; one that is the same for several is there once.
+std::vector<Setting> all_settings() {
+  std::vector<Setting> settings;
+  const auto add = [&](const std::string& section, std::string_view owner,
+                       const std::vector<FieldInfo>& fields) {
     for (const FieldInfo& field : fields) {
       const std::string name = section + "." + field.name;
-      const auto same = std::ranges::find_if(settings_, [&](const Setting& known) {
+      const auto same = std::ranges::find_if(settings, [&](const Setting& known) {
         const FieldInfo& f = known.field;
         return known.name == name && f.type == field.type && f.range == field.range &&
                f.default_value == field.default_value && f.help == field.help;
       });
-      if (same == settings_.end()) {
-        settings_.push_back({name, std::string(owner), field});
+      if (same == settings.end()) {
+        settings.push_back({name, std::string(owner), field});
       } else {
         same->owners += ", " + std::string(owner);
       }
     }
-  }
-  std::vector<Setting> take() { return std::move(settings_); }
-
- private:
-  std::vector<Setting> settings_;
-};
-
-std::vector<Setting> all_settings() {
-  SettingList list;
-  list.add("train", "", describe_config<TrainConfig>());
-  list.add("model", "", describe_config<models::ModelConfig>());
-  for (const tasks::TaskSpec* task : tasks::all_tasks()) {
-    list.add("task", task->name, task->describe());
-  }
+  };
+  add("train", "", describe_config<TrainConfig>());
+  add("model", "", describe_config<models::ModelConfig>());
+  for (const tasks::TaskSpec* task : tasks::all_tasks()) add("task", task->name, task->describe());
   for (const mixers::LayerSpec* mixer : mixers::kAllMixers) {
-    list.add("mixer", mixer->name, mixer->describe());
+    add("mixer", mixer->name, mixer->describe());
     for (const mixers::GroupSpec& group : mixer->groups) {
-      list.add("groups." + std::string(group.name), mixer->name,
-               describe_config(group_defaults(group)));
+      add("groups." + std::string(group.name), mixer->name,
+          describe_config(group_defaults(group)));
     }
   }
-  return list.take();
+  return settings;
 }
 
 std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/config_lines.h"
+#include "base/config.h"
 #include "base/quoted.h"
 #include "io/toml.h"
 #include "records/check_record.h"

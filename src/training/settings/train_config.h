@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "base/config.h"
@@ -40,10 +39,6 @@ struct TrainConfig {
   int64_t max_skips = 10, max_roll_backs = 3;
 
   bool is_masked() const { return objective == kMaskedObjective; }
-  // Settings for runs that predict classes, and whether they are set.
-  std::map<std::string, bool> class_settings() const {
-    return {{"class_weights", class_weights != "none"}, {"label_smoothing", label_smoothing > 0}};
-  }
 
   void fields(auto& f) {
     f("objective", objective,
@@ -76,8 +71,7 @@ struct TrainConfig {
       between(0, int64_t{1} << 46));
     f("max_seconds", max_seconds,
       "seconds after which training ends, including validations, saving and the time before a "
-      "resume "
-      "(up to its last checkpoint); the run is then validated and tested; 0: no limit",
+      "resume (up to its last checkpoint); the run is then validated and tested; 0: no limit",
       at_least(0));
     f("patience", patience,
       "validations in a row without a better accuracy after which training ends; 0: never",
@@ -85,8 +79,7 @@ struct TrainConfig {
     f("learning_rate", learning_rate, "learning rate, multiplied by the schedule", at_least(0));
     f("schedule", schedule,
       "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
-      "a cosine over "
-      "cycle_steps; constant: rate * warmup",
+      "a cosine over cycle_steps; constant: rate * warmup",
       one_of({"rsqrt", "cosine", "constant"}));
     f("warmup_steps", warmup_steps, "steps of linear warmup; if above 0, the first step has rate 0",
       between(0, 1e9));
@@ -117,8 +110,7 @@ struct TrainConfig {
       "rounding and the dropout pattern; false: compute every example at the full length");
     f("token_order", token_order,
       "a control: shuffled permutes the tokens of each example, in training and evaluation, so "
-      "that "
-      "only the bag of tokens is left",
+      "that only the bag of tokens is left",
       one_of({"given", "shuffled"}));
     f("prefetch", prefetch,
       "batches prepared ahead; 0: prepare each batch when it is needed, without a thread",
@@ -127,9 +119,7 @@ struct TrainConfig {
       "threads that prepare batches, at most one per prefetched batch", between(1, 1024));
     f("precision", precision,
       "precision of the encoder's activations; bf16: bfloat16 between operators, with float32 "
-      "parameters, "
-      "sums, "
-      "logits, loss and optimizer",
+      "parameters, sums, logits, loss and optimizer",
       one_of({"fp32", "bf16"}));
     f("recompute", recompute,
       "keep only the input of each encoder block and recompute activations in the backward pass: "

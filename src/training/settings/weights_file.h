@@ -11,13 +11,29 @@
 #include "io/safetensors.h"
 #include "records/run_identity.h"
 #include "records/run_record.h"
-#include "training/loop/running_mean.h"
 #include "training/loop/step_guard.h"
 
 namespace lra::training {
 
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kStepPrefix = "step_";  // of the folder of a checkpoint
+
+// Mean loss and accuracy since the last line of metrics.
+struct RunningMean {
+  double loss_sum = 0;
+  int64_t correct = 0, count = 0;
+
+  void add(double sum_of_losses, int64_t num_correct, int64_t num_examples) {
+    loss_sum += sum_of_losses;
+    correct += num_correct;
+    count += num_examples;
+  }
+  double loss() const { return count ? loss_sum / static_cast<double>(count) : 0; }
+  double accuracy() const {
+    return count ? static_cast<double>(correct) / static_cast<double>(count) : 0;
+  }
+  bool operator==(const RunningMean&) const = default;
+};
 
 // State, in addition to the tensors, that a resume needs to continue as if nothing had happened. It
 // has no times, so the files of a resumed run equal those of an uninterrupted one byte for byte.

@@ -2,31 +2,31 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <regex>
+#include <sstream>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/command_text.h"
 #include "base/error.h"
+#include "cli/child_process.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
 
 namespace lra::cli {
 namespace {
 
-bool all_of(const std::string& word, std::string_view others) {
-  return std::all_of(word.begin(), word.end(), [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || others.find(c) != others.npos;
-  });
-}
-
 // The value of an option on an #SBATCH line. sbatch knows quotes and backslashes there, and no
 // variables or commands; a line cannot be continued.
 std::string sbatch_word(const std::string& word, const char* where) {
-  if (std::any_of(word.begin(), word.end(),
-                  [](char c) { return std::iscntrl(static_cast<unsigned char>(c)); })) {
+  static const std::regex control("[[:cntrl:]]"), plain("[[:alnum:]_./=:,+@%-]+");
+  if (std::regex_search(word, control)) {
     throw Error({.where = where,
                  .what = "'" + word + "' has a control character, which sbatch does not accept",
                  .advice = "choose another name"});
   }
-  if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
+  if (std::regex_match(word, plain)) return word;
   std::string quoted = "\"";
   for (const char c : word) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -126,6 +126,24 @@ fi
 exit "$code"
 )";
 
+constexpr std::string_view kJobStart = "job-", kJobEnd = ".json";
+
+std::string file_of(const std::string& out, const std::string& id) {
+  return slurm_folder(out).append("/").append(kJobStart).append(id).append(kJobEnd);
+}
+
+// "17_3" for every task that SLURM still knows of this user.
+std::set<std::string> tasks_in_queue() {
+  const ProgramEnd end = run_program({"squeue", "--me", "--noheader", "--array", "--format=%F_%K"});
+  if (end.exit_code != 0) {
+    throw Error({.where = "squeue", .what = end.errors});
+  }
+  std::set<std::string> tasks;
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line);) tasks.insert(line);
+  return tasks;
+}
+
 }  // namespace
 
 std::optional<int64_t> slurm_seconds(const std::string& limit) {
@@ -175,6 +193,51 @@ std::string next_round_script(const SlurmJob& job, const std::vector<std::string
   lines += shared_options(job) + "\nexec";
   for (const std::string& word : words) lines += " " + shell_word(word);
   return lines + "\n";
+}
+
+void write_array(const std::string& out, const SlurmArray& array) {
+  const Json json = {{"job", array.id}, {"submitted_utc", utc_now()}, {"runs", array.runs}};
+  write_file_atomically(file_of(out, array.id), json_text(json, 2) + "\n");
+}
+
+std::vector<SlurmArray> written_arrays(const std::string& out) {
+  std::vector<SlurmArray> arrays;
+  for (const std::string& name : names_in(slurm_folder(out))) {
+    if (!name.starts_with(kJobStart) || !name.ends_with(kJobEnd)) continue;
+    const std::string path = slurm_folder(out) + "/" + name;
+    const Json json = read_json_file(path);
+    JsonFields fields(json, path);
+    arrays.push_back({.id = fields.get<std::string>("job"),
+                      .runs = fields.get<std::vector<std::string>>("runs")});
+  }
+  return arrays;
+}
+
+std::set<std::string> submitted_runs(const std::string& out) {
+  std::set<std::string> runs;
+  for (const SlurmArray& array : written_arrays(out)) {
+    runs.insert(array.runs.begin(), array.runs.end());
+  }
+  return runs;
+}
+
+std::set<std::string> runs_in_queue(const std::string& out) {
+  const std::vector<SlurmArray> arrays = written_arrays(out);
+  std::set<std::string> runs;
+  if (arrays.empty()) return runs;
+  const std::set<std::string> tasks = tasks_in_queue();
+  for (const SlurmArray& array : arrays) {
+    bool is_known = false;
+    for (size_t i = 0; i < array.runs.size(); ++i) {
+      if (!tasks.contains(array.id + "_" + std::to_string(i))) continue;
+      is_known = true;
+      runs.insert(array.runs[i]);
+    }
+    if (is_known) continue;
+    const std::string path = file_of(out, array.id);
+    if (const int problem = remove_tree(path)) throw io_error(path, "cannot be removed", problem);
+  }
+  return runs;
 }
 
 }  // namespace lra::cli

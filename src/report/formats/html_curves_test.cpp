@@ -1,16 +1,14 @@
-#include "report/tables/curves.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "records/test_records.h"
+#include "report/formats/html_parts.h"
 
 namespace lra::report {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -19,31 +17,6 @@ RunRecord with_curve(RunRecord run, std::vector<double> accuracies) {
     run.val_curve.push_back({static_cast<int64_t>(100 * (i + 1)), 1, accuracies[i], 2000});
   }
   return run;
-}
-
-TEST(Curves, ThinningKeepsEndsAndExtremes) {
-  std::vector<Evaluation> curve;
-  for (int i = 0; i < 10000; ++i) curve.push_back({i, 1, 0.5, 10});
-  curve[1234].accuracy = 0.9;
-  curve[4321].accuracy = 0.1;
-  const auto thin = thinned_curve(curve, 100);
-  EXPECT_LE(thin.size(), 110u);
-  EXPECT_EQ(thin.front().step, 0);
-  EXPECT_EQ(thin.back().step, 9999);
-  double low = 1, high = 0;
-  for (size_t i = 0; i < thin.size(); ++i) {
-    low = std::min(low, thin[i].accuracy);
-    high = std::max(high, thin[i].accuracy);
-    if (i > 0) {
-      EXPECT_LT(thin[i - 1].step, thin[i].step);
-    }
-  }
-  EXPECT_EQ(low, 0.1);
-  EXPECT_EQ(high, 0.9);
-}
-
-TEST(Curves, ShortCurvesStayAsTheyAre) {
-  EXPECT_EQ(thinned_curve(std::vector<Evaluation>(5), 100).size(), 5u);
 }
 
 TEST(Curves, PointsWithoutAValueAreLeftOut) {

@@ -1,0 +1,105 @@
+// Learning curves.
+#include <algorithm>
+
+#include "base/counted.h"
+#include "report/formats/chart.h"
+#include "report/formats/html_parts.h"
+#include "report/tables/run_facts.h"
+
+namespace lra::report {
+namespace {
+
+struct Curve {
+  std::string run;
+  std::vector<Evaluation> points;
+  int style = 0;
+};
+
+const Evaluation& highest(const std::vector<Evaluation>& points) {
+  return *std::max_element(points.begin(), points.end(),
+                           [](const auto& a, const auto& b) { return a.accuracy < b.accuracy; });
+}
+
+std::string curves_description(const std::vector<Curve>& curves) {
+  const auto best =
+      std::max_element(curves.begin(), curves.end(), [](const Curve& a, const Curve& b) {
+        return highest(a.points).accuracy < highest(b.points).accuracy;
+      });
+  const Evaluation& top = highest(best->points);
+  return "Validation accuracy against training step for " +
+         counted(static_cast<int64_t>(curves.size()), "run") + ". The highest is " + best->run +
+         ", " + fixed(100 * top.accuracy, 2) + " % at step " + thousands(top.step) + ".";
+}
+
+std::string end_points(const std::vector<Curve>& curves) {
+  Table table{.title = "End points",
+              .caption = "",
+              .header = {"Run", "highest, %", "at step", "last, %", "at step"}};
+  for (const Curve& curve : curves) {
+    std::vector<TableCell> cells = {{curve.run}};
+    for (const Evaluation& point : {highest(curve.points), curve.points.back()}) {
+      cells.push_back({fixed(100 * point.accuracy, 2)});
+      cells.push_back({thousands(point.step)});
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return bare_table_html(table);
+}
+
+std::string curves_figure(const std::string& task, const std::vector<Curve>& curves,
+                          const std::vector<LegendEntry>& legend) {
+  std::vector<ChartLine> lines;
+  for (const Curve& curve : curves) {
+    lines.push_back({.name = curve.run, .points = {}, .style = curve.style});
+    for (const Evaluation& point : curve.points) {
+      lines.back().points.push_back({static_cast<double>(point.step), 100 * point.accuracy});
+    }
+  }
+  return chart_figure(task + ", validation accuracy, %", "",
+                      {line_chart(curves_description(curves), lines) + legend_html(legend)},
+                      end_points(curves));
+}
+
+}  // namespace
+
+std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard& board) {
+  const bool several_presets = std::ranges::any_of(
+      board.rows, [&](const Row& row) { return row.preset != board.rows[0].preset; });
+  const auto name_of = [&](const RunRecord& run) {
+    return several_presets ? run.model_title + ", " + run.preset : run.model_title;
+  };
+  // In the order of the leaderboard, so that a model keeps its style in every chart.
+  std::vector<LegendEntry> legend;
+  const auto style_of = [&](const RunRecord& run) {
+    const auto known = std::ranges::find(legend, name_of(run), &LegendEntry::name);
+    if (known != legend.end()) return known->style;
+    const int style = static_cast<int>(legend.size());
+    legend.push_back({name_of(run), style});
+    return style;
+  };
+  for (const Row& row : board.rows) {
+    for (const RunRecord& run : records) {
+      if (run.model == row.model && run.preset == row.preset) (void)style_of(run);
+    }
+  }
+  std::string text;
+  for (const TaskColumn& column : board.columns) {
+    std::vector<Curve> curves;
+    for (const RunRecord& run : records) {
+      if (run.task != column.task || run.kind != "train") continue;
+      std::vector<Evaluation> points = learning_curve(run);
+      if (points.empty()) continue;
+      curves.push_back(
+          {name_of(run) + ", seed " + std::to_string(run.seed), std::move(points), style_of(run)});
+    }
+    if (curves.empty()) continue;
+    std::vector<LegendEntry> shown = legend;
+    std::erase_if(shown, [&](const LegendEntry& entry) {
+      return std::ranges::find(curves, entry.style, &Curve::style) == curves.end();
+    });
+    text += curves_figure(column.title, curves, shown);
+  }
+  return text;
+}
+
+}  // namespace lra::report
