@@ -8,6 +8,7 @@ import torch.nn.functional as functional
 from torch import nn
 
 import torch_mixers
+import torch_recurrences
 from workload import sinusoids
 
 
@@ -105,8 +106,9 @@ def make_model(kind, name, length, drop, work):
         import torch_flex
         model = encoder(torch_flex.CORES, name, length, drop, work)
         return (torch.compile(model, options=torch_flex.TUNED) if kind == "flex-compiled" else model), model
-    if name in torch_mixers.LAYERS:
-        model = Encoder(lambda: torch_mixers.LAYERS[name](length, work.width, work.dropout), length, work)
+    layer = (torch_mixers.LAYERS | torch_recurrences.LAYERS).get(name)
+    if layer:
+        model = Encoder(lambda: layer(length, work.width, work.dropout), length, work)
     else:
         model = encoder(torch_mixers.CORES, name, length, drop, work)
     return (torch.compile(model) if kind == "compiled" else model), model

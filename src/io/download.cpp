@@ -203,13 +203,17 @@ class Transfer {
   }
 
   Attempt judge(CURLcode code) {
-    // The server sends the whole file, or another part than the one that is missing.
-    if (code == CURLE_RANGE_ERROR) {
+    // No bytes after those we have: the digest or size says whether they are the file.
+    if (status() == 416 && begun_ > 0 && (has_digest(what_) || what_.bytes > 0)) {
+      return {Outcome::kComplete, ""};
+    }
+    // Or the server sends the whole file, or another part than the one that is missing.
+    if (code == CURLE_RANGE_ERROR || (status() == 416 && begun_ > 0)) {
       progress_.update(-part_.size());
       part_.restart();
       return {Outcome::kBroken, "does not send the rest of the file"};
     }
-    const bool is_done = status() == 200 || status() == 206 || (status() == 416 && begun_ > 0);
+    const bool is_done = status() == 200 || status() == 206;
     if (code == CURLE_HTTP_RETURNED_ERROR || (code == CURLE_OK && !is_done)) {
       return {status() >= 500 ? Outcome::kBroken : Outcome::kRefused,
               "answers " + std::to_string(status())};

@@ -22,7 +22,8 @@ double normwise_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / std::max(0.01, b.norm().item<double>());
 }
 
-// Where kernels are simulated, the ways of computing that differ in their kernels: float32 with CLS, and bfloat16.
+// Where kernels are simulated, the ways of computing that differ in their kernels: float32 with
+// CLS, and bfloat16.
 std::vector<Setting> tested_settings() {
   const std::vector<Setting>& all = model_settings();
   return is_simulated() ? std::vector<Setting>{all[0], all[2]} : all;

@@ -75,7 +75,9 @@ Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view feat
 
 Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
                  double offset, double eps) {
-  return std::get<0>(feature_attention_forward_impl(qkv, features, mask, offset, eps));
+  return std::get<0>(
+      dispatch<"lra::packed_feature_attention_forward", feature_attention_forward_impl>(
+          qkv, features, mask, offset, eps));
 }
 
 struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {

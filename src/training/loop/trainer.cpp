@@ -92,8 +92,7 @@ void Trainer::begin() {
   const Split train = config.split_of(*task, dataset, "train");
   const int64_t parts = config.train.accumulate;
   loader_ = std::make_unique<BatchLoader>(
-      train, shape, BatchOrder(train.size(), config.train.batch_size, config.seed),
-      progress_.step,
+      train, shape, BatchOrder(train.size(), config.train.batch_size, config.seed), progress_.step,
       LoaderSettings{
           .trim = config.train.trim_padding,
           .prefetch = config.train.prefetch,
@@ -132,9 +131,8 @@ void Trainer::check_memory() {
 void Trainer::start() {
   std::vector<std::string> warnings = record.warnings.value_or(std::vector<std::string>{});
   std::ranges::move(setting_warnings(config, *task, dataset), std::back_inserter(warnings));
-  std::ranges::move(
-      tasks::origin_warnings(config.task_spec(), *task, options.data_root, dataset),
-      std::back_inserter(warnings));
+  std::ranges::move(tasks::origin_warnings(config.task_spec(), *task, options.data_root, dataset),
+                    std::back_inserter(warnings));
   for (const std::string& warning : warnings) {
     say(warning);
     add_warning(record, warning);
@@ -232,8 +230,7 @@ void Trainer::resume() {
   logged_tokens_ = progress_.tokens;
   logged_step_ = progress_.step;
   if (!record.earlier_parts || !ranks_.is_first()) return;
-  for (EarlierPart& part : *record.earlier_parts)
-    part.steps = std::min(part.steps, progress_.step);
+  for (EarlierPart& part : *record.earlier_parts) part.steps = std::min(part.steps, progress_.step);
   write_running_record();  // before the settings: see read_run
   write_file_atomically(folder.config(), to_toml(record.config));
 }
@@ -454,8 +451,8 @@ bool Trainer::validate(Progress& bar) {
   refuse_drift();
   const Split split = config.split_of(*task, dataset, "val");
   auto result =
-      evaluate(*model, split, shape, config.train.eval_batch_size, config.train.eval_examples,
-               {}, ranks_, config.train.trim_padding, config.masking());
+      evaluate(*model, split, shape, config.train.eval_batch_size, config.train.eval_examples, {},
+               ranks_, config.train.trim_padding, config.masking());
   if (result.stopped) return false;
   if (!std::isfinite(result.summary.loss)) {
     throw Diverged{"the validation loss is not finite at step " + std::to_string(progress_.step)};

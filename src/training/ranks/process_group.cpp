@@ -207,9 +207,9 @@ class C10dRanks : public Ranks {
   // The first rank to find out tells the others, whose connections break when it leaves.
   std::string what_was_lost(double waited_s) {
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
-    const std::string mine =
-        is_silent ? other_rank() + " did not answer within " + seconds_text(timeout_)
-                  : other_rank() + " was lost";
+    const std::string mine = is_silent
+                                 ? other_rank() + " did not answer within " + seconds_text(timeout_)
+                                 : other_rank() + " was lost";
     try {
       store_->setTimeout(kLastQuestion);
       return store_->compareSet("lost", std::string(), mine);

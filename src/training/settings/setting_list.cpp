@@ -38,8 +38,7 @@ std::vector<Setting> all_settings() {
   for (const mixers::LayerSpec* mixer : mixers::kAllMixers) {
     add("mixer", mixer->name, mixer->describe());
     for (const mixers::GroupSpec& group : mixer->groups) {
-      add("groups." + std::string(group.name), mixer->name,
-          describe_config(group_defaults(group)));
+      add("groups." + std::string(group.name), mixer->name, describe_config(group_defaults(group)));
     }
   }
   return settings;
