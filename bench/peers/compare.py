@@ -122,6 +122,7 @@ def measure(name, peer, length, a, too_slow):
     lra = summary_of_lra(ours, whole, a)
     other = summary([w["tokens_per_s"] for w in theirs], memory, a)
     return {**cell, "lra": lra, "other": other, "provenance": tables.provenance(a.threads, a.device),
+            "installed": installed(),
             "ratio": lra["tokens_per_s"] / other["tokens_per_s"]}
 
 
@@ -162,6 +163,11 @@ def versions():
     lines = [line for file in REQUIREMENTS for line in file.read_text().splitlines()]
     names = [re.split("[=<>]", line)[0] for line in lines if line and not line.startswith("#")]
     return {name: found for name in names if (found := version(name))}
+
+
+def installed():
+    packages = ", ".join(f"{name} {found}" for name, found in versions().items())
+    return f"{packages}, Python {platform.python_version()}"
 
 
 def peer_of(cell):
@@ -227,10 +233,11 @@ def header(a):
 
 
 def where_measured(cells):
-    """A line for each program and machine that measured some rows."""
+    """A line for each program, set of peers and machine that measured some rows."""
     rows = {}
     for cell in (c for c in cells if "failure" not in c):
-        rows.setdefault(tables.where_measured(cell["provenance"]), {})[cell["row"]] = True
+        where = f"{tables.where_measured(cell['provenance'])}; peers: {cell['installed']}"
+        rows.setdefault(where, {})[cell["row"]] = True
     return "".join(f"- {', '.join(names)}: {where}\n" for where, names in rows.items())
 
 
@@ -254,7 +261,6 @@ def kinds_of(a):
 
 def page(cells, a):
     best = list(fastest(cells).values())
-    installed = ", ".join(f"{n} {v}" for n, v in versions().items())
     what = "Training" if a.mode == "train" else "Inference"
     epochs = f"## An epoch\n\n{tables.markdown(EPOCH_HEADER, map(epoch, best))}\n" if a.mode == "train" else ""
     return (f"# {what} speed beside other implementations\n\nWritten by `{command_of(a)}`; "
@@ -263,8 +269,7 @@ def page(cells, a):
             f"## Against the targets\n\n"
             f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n{epochs}"
             f"## All peers\n\n{tables.markdown(header(a), map(line_of, cells))}\n"
-            f"Measured with {installed}; Python {platform.python_version()}; "
-            f"{platform.machine()}, {os.cpu_count()} cores{f', {a.gpu}' if a.gpu else ''}:\n\n"
+            f"Measured on {platform.machine()}, {os.cpu_count()} cores{f', {a.gpu}' if a.gpu else ''}:\n\n"
             f"{where_measured(cells)}")
 
 

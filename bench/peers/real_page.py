@@ -68,5 +68,5 @@ def page(cells, a):
             "## Padding\n\nPositions that a padded batch has for each token.\n\n"
             f"{tables.markdown(PADDING_HEADER, padding(cells))}\n"
             f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
-            f"Measured with {', '.join(f'{n} {v}' for n, v in compare.versions().items())}:\n\n"
+            "Measured by:\n\n"
             f"{compare.where_measured([{**c, 'row': name_of(c)} for c in cells])}")

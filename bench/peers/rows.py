@@ -68,12 +68,12 @@ ROWS = {
         "peers": [("torch", "mega", ("mixer.chunk=128",))]},
 }
 # Layers in plain PyTorch (torch_recurrences.py), both sides with the layer's own defaults.
-ROWS |= {model: {"model": model, "drop": 0.0, "settings": f"{settings}, both directions",
-                 "peers": [("torch", model, ())]}
+ROWS |= {model: {"model": model, "drop": 0.0, "settings": settings, "peers": [("torch", model, ())]}
          for model, settings in (
-             ("s5", "64 states"), ("lru", "64 states"), ("long_conv", "kernels of all lags"),
-             ("chordmixer", "every track"), ("mamba2", "4 heads of 128 x 128"), ("gla", "4 heads of 32 x 64"),
-             ("gated_deltanet", "4 heads of 48 x 96"), ("min_gru", "256 channels"))}
+             ("s5", "64 states, both directions"), ("lru", "64 states, both directions"),
+             ("long_conv", "kernels of all lags, both directions"), ("chordmixer", "hidden layers of 256"),
+             ("mamba2", "4 heads of 128 x 128, both directions"), ("gla", "4 heads of 32 x 64, both directions"),
+             ("gated_deltanet", "4 heads of 48 x 96, both directions"), ("min_gru", "256 channels, both directions"))}
 # At 4,096 tokens the package's scan needs more than 24 GB.
 ROWS["mamba"] = {"model": "mamba", "drop": 0.0, "settings": "16 states, scan of mambapy, both directions",
                  "lengths": (1024,), "peers": [("torch", "mamba", ())]}

@@ -45,7 +45,8 @@ def ratio(row, length, mode, dtype, device="cpu"):
     if device == "cuda":
         return GPU.get(row) if (length, mode, dtype) == (4096, "train", "bf16") else None
     if row not in ROWS:
-        return NARROW if (mode, dtype) == ("train", "fp32") else None
+        is_narrow = row.startswith(("image-", "pathfinder-"))
+        return NARROW if is_narrow and (mode, dtype) == ("train", "fp32") else None
     return at(row, length, f"{mode}-{dtype}")
 
 
