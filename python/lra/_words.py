@@ -25,8 +25,10 @@ _PHRASES = (
     (r"choose another --out, or resume it with: .*",
      "choose another out=, or pass resume=True to continue it, or overwrite=True to replace it"),
     (r"(?:\S*/)?lra train --resume '?([^\s']+)'?", r'lra.arena.resume("\1")'),
-    (r"(?:\S*/)?lra data (make|import|fetch|check|prepare) (\w+)( \S+)? --out '?([^\s']+)'?",
-     lambda m: f'lra.data.{"import_files" if m[1] == "import" else m[1]}("{m[2]}", ...)'),
+    (r"(?:\S*/)?lra data (make|import|fetch|check|prepare) (\w+)( \S+)? --out '?([^\s']+)'?"
+     r"((?: --set \S+)*)",
+     lambda m: f'lra.data.{"import_files" if m[1] == "import" else m[1]}("{m[2]}", ...{"" if not m[5] else ", "}'
+               f'{m[5].strip()})'),
     (r"(?:\S*/)?lra data (check|prepare) (\w+)", r'lra.data.\1("\2", ...)'),
     (r"'lra train TASK MODEL --out FOLDER'", "lra.arena.train(task, mixer, out=...)"),
     (_COMMAND, lambda m: f'lra.arena.train("{m[1]}", "{m[2]}"{", ..." if m[3] else ""})'),
@@ -56,8 +58,10 @@ def in_python(message: str) -> str:
     return message
 
 
-def settings_words(settings: Mapping[str, Any] | None, prefix: str = "") -> list[str]:
-    """--set KEY=VALUE for each setting; tables may be nested, and None leaves the default."""
+def settings_words(settings: Mapping[str, Any] | Sequence[str] | None, prefix: str = "") -> list[str]:
+    """--set KEY=VALUE for each setting; tables may be nested, None leaves the default, a list has KEY=VALUE."""
+    if settings is not None and not isinstance(settings, Mapping):
+        return [word for setting in settings for word in ("--set", setting)]
     words: list[str] = []
     for key, value in flat(settings or {}, prefix):
         words += ["--set", f"{key}={toml(value)}"]

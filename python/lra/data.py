@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -409,32 +409,33 @@ def prepare(
 
 def make(
     task: str, out: str | os.PathLike[str], *, seed: int = 0, train: int | None = None,
-    val: int | None = None, test: int | None = None, settings: Sequence[str] = (),
+    val: int | None = None, test: int | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
 ) -> Path:
-    """Generates a dataset (listops, pathfinder*) into the new folder `out`. Raises Error."""
+    """Generates a dataset (listops, pathfinder*) into the new folder `out`. Raises Error.
+
+    `settings`: {"task.max_args": 3}, nested or not, or the words of --set: ["task.max_args=3"].
+    """
     words = ["data", "make", task, "--out", str(out), "--seed", str(seed), "--quiet"]
     for name, count in (("--train", train), ("--val", val), ("--test", test)):
         words += [] if count is None else [name, str(count)]
-    for setting in settings:
-        words += ["--set", setting]
-    _program.run(words)
+    _program.run([*words, *_words.settings_words(settings)])
     return Path(out)
 
 
 def import_files(
     task: str, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str], *, settings: Sequence[str] = (), accept: Sequence[str] = (),
+    out: str | os.PathLike[str], *, settings: Mapping[str, Any] | Sequence[str] = (),
+    accept: Sequence[str] = (),
 ) -> Path:
     """Imports files, or one, into the new folder `out`. Warns of what its checks find. Raises Error.
 
-    `settings` are those of --set: ["task.label=grade"]. `accept` names checks whose warnings are
+    `settings`: {"task.label": "grade"} or ["task.label=grade"]. `accept` names checks whose warnings are
     accepted (docs/checks.md): ["padding"].
     """
     several = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     words = ["data", "import", task, *(str(source) for source in several), "--out", str(out)]
-    for setting in settings:
-        words += ["--set", setting]
-    words += _words.accept_words(accept)
+    words += [*_words.settings_words(settings), *_words.accept_words(accept)]
     _warn_of(json.loads(_program.run([*words, "--quiet", "--json"])), out)
     return Path(out)
 

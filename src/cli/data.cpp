@@ -277,8 +277,8 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
-  // Data is shown however it was made, unless settings choose.
-  const bool as_stored = a.sets.empty() && dataset.has(a.split);
+  // Data is shown however it was made, unless settings choose, or say what an answer is.
+  const bool as_stored = a.sets.empty() && dataset.has(a.split) && !spec.labels_places;
   if (!as_stored) task->refuse_other_settings(dataset);
   const Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {

@@ -51,6 +51,9 @@ Json settings_json(const std::vector<training::Setting>& settings) {
   return rows;
 }
 
+constexpr const char* kPresetsChangeThem =
+    "\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n";
+
 ExitCode show(const Program& program, const std::string& title,
               const std::vector<training::Setting>& settings) {
   if (program.common.json) {
@@ -58,7 +61,7 @@ ExitCode show(const Program& program, const std::string& title,
   } else {
     std::printf("%s", title.c_str());
     print_settings(settings);
-    std::printf("\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n");
+    std::printf("%s", kPresetsChangeThem);
   }
   return ExitCode::kDone;
 }
@@ -78,6 +81,7 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   } else {
     std::printf("%s%s", command.help("lra").c_str(), settings.empty() ? "" : "\n");
     print_settings(settings);
+    if (!settings.empty()) std::printf("%s", kPresetsChangeThem);
   }
   return ExitCode::kDone;
 }

@@ -1,9 +1,11 @@
 // lra tune: a sweep of one task, without writing its suite by hand. The suite is a file in the
 // folder of the runs, so that `lra suite status` and `lra suite submit` take it as any other.
+#include <algorithm>
 #include <filesystem>
 
 #include "base/command_text.h"
 #include "base/config.h"
+#include "base/quoted.h"
 #include "cli/compute.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
@@ -73,8 +75,12 @@ ConfigTable table_of(const TuneArguments& a) {
   for (const std::string& text : a.sets) apply_override(set, in_brackets(text));
   take_varied(set, varied);
   if (varied.empty()) {
+    const auto no_range = std::ranges::find_if(a.sets, [](const std::string& text) {
+      return text.find(':', text.find('=')) != std::string::npos;
+    });
     throw Error({.where = "tune",
-                 .what = "no setting has several values",
+                 .what = no_range == a.sets.end() ? "no setting has several values"
+                                                  : in_quotes(*no_range, 100) + " is no range",
                  .expected = "a list or a range to compare",
                  .advice = "add --set train.learning_rate=1e-3,3e-3, or "
                            "--set train.learning_rate=1e-4:1e-2:log --tries 8"});

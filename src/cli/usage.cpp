@@ -77,6 +77,32 @@ bool is_task(const std::string& name) {
                              [&](const auto* spec) { return spec->name == name; });
 }
 
+// Advice for a task or a model that stands where the command takes none; empty for another word.
+std::string name_out_of_place(const CLI::App& command, const std::string& word,
+                              const std::vector<std::string>& argv) {
+  const bool is_model = has(mixers::mixer_names(), word);
+  if (!is_model && !is_task(word)) return "";
+  const char* option = is_model ? "--models" : "--task";
+  const auto place = std::ranges::find(argv, word);
+  if (command.get_option_no_throw(option) && place != argv.end()) {
+    return "unexpected '" + word + "'; did you mean: " +
+           retyped(argv, static_cast<size_t>(place - argv.begin()), 1, {option, word});
+  }
+  if (command.get_name() != "train") return "";
+  return "unexpected '" + word + "'; a run has one task and one model; several runs are a suite (" +
+         command_text({"help", "suite"}) + ")";
+}
+
+// "--steps: Value 2GB not in range 0 to 1.8e308", of whose bounds the second says nothing.
+std::string without_largest(std::string text) {
+  constexpr std::string_view kRange = " not in range ", kTo = " to ";
+  constexpr size_t kMostDigits = 25;
+  const size_t range = text.find(kRange), to = text.rfind(kTo);
+  if (range == std::string::npos || to < range || text.size() - to < kMostDigits) return text;
+  return text.substr(0, range) + " is not a number of at least " +
+         text.substr(range + kRange.size(), to - range - kRange.size());
+}
+
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word,
                        const std::vector<std::string>& argv) {
@@ -84,17 +110,15 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   const bool has_settings = command->get_option_no_throw("--set") != nullptr;
   if (has_settings && word.find('=') != std::string::npos && !word.starts_with('-'))
     return "unexpected '" + word + "'; every setting needs its own --set";
-  if (command->get_name() == "train" && (is_task(word) || has(mixers::mixer_names(), word))) {
-    return "unexpected '" + word +
-           "'; a run has one task and one model; several runs are a suite (" +
-           command_text({"help", "suite"}) + ")";
-  }
+  if (const std::string advice = name_out_of_place(*command, word, argv); !advice.empty())
+    return advice;
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands({})) known.push_back(below->get_name());
   const bool is_flag = word.starts_with('-') || known.empty();
   if (is_flag) known.clear();
   for (const CLI::Option* option : command->get_options()) {
-    if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+    const bool is_shown = !option->get_lnames().empty() && !option->get_group().empty();
+    if (is_flag && is_shown) known.push_back("--" + option->get_lnames()[0]);
   }
   if (has(known, word)) return "unexpected '" + word + "' here; flags go after their command";
   if (has_settings && nearest_name(word, known).empty()) {
@@ -122,7 +146,13 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
     return "--resume keeps what the run was started with; leave out " + text.substr(resume.size()) +
            ", or start a new run";
   }
-  return text.ends_with(" missing") ? missing_value(app, text) : text;
+  if (text == "A subcommand is required") {
+    std::string verbs;
+    for (const CLI::App* below : given_command(app)->get_subcommands({}))
+      verbs += (verbs.empty() ? "" : ", ") + below->get_name();
+    return "a subcommand is missing; known: " + verbs;
+  }
+  return text.ends_with(" missing") ? missing_value(app, text) : without_largest(text);
 }
 
 void refuse_swapped(const std::string& task, const std::string& model,

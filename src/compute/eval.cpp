@@ -227,7 +227,10 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                      : data_of_changed_task(run, a, program.common.quiet);
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet,
                                              !a.predictions.empty());
-  if (result.stopped) return ExitCode::kStopped;
+  if (result.stopped) {
+    print_message("stopped by a signal; nothing was written");
+    return ExitCode::kStopped;
+  }
   const Foreign foreign = foreign_of(a, run, dataset);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   std::optional<BreakdownResult> breakdown;  // nothing where places are predicted

@@ -231,8 +231,10 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
   std::ranges::set_difference(there, here, std::back_inserter(only_there));
   std::ranges::set_difference(here, there, std::back_inserter(only_here));
   throw Error({.where = folder.path,
-               .what = "already holds a run with other settings: " +
-                       (only_here.empty() ? "another seed" : quoted_list(only_here)),
+               .what = "already holds a run with " +
+                       (only_here.empty() && only_there.empty() ? std::string("another seed")
+                        : only_here.empty()                     ? "other settings"
+                                            : "other settings: " + quoted_list(only_here)),
                .expected = only_there.empty() ? "" : quoted_list(only_there) + ", as there",
                .advice = "choose another --out"});
 }

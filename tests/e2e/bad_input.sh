@@ -63,6 +63,9 @@ words_and_flags() {
   refuse 2 "type: .*--set train.batch_size=8" train listops transformer --batchsize 8
   refuse 2 "type: .*lra train --resume runs/x --set train.learning_rate=1e-3" train --resume runs/x --lr 1e-3
   refuse 2 "unexpected 'local'; a run has one task and one model" train listops transformer local
+  refuse 2 "did you mean: .*lra bench --task text" bench text
+  refuse 2 "a subcommand is missing; known: .*reach" analyze
+  refuse 2 "2GB is not a number of at least 0" train listops transformer --memory-limit 2GB
   refuse 2 "unknown task 'cifar10'; did you mean 'image'" train cifar10 transformer
   refuse 2 "runs: there is no such folder" report
   refuse 2 "3 heads do not divide" train listops transformer --data unmade --set model.heads=3

@@ -64,11 +64,14 @@ SettingLines setting_lines(ConfigTable table) {
 }
 
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants) {
-  constexpr size_t kShown = 4;
-  auto labels = shortened_labels(variants, kShown);
-  std::set<std::string> distinct;
-  for (const auto& [lines, label] : labels) distinct.insert(label);
-  return distinct.size() == variants.size() ? labels : shortened_labels(variants, SIZE_MAX);
+  size_t longest = 0;
+  for (const SettingLines& lines : variants) longest = std::max(longest, lines.size());
+  for (size_t most = 4;; ++most) {
+    auto labels = shortened_labels(variants, most);
+    std::set<std::string> distinct;
+    for (const auto& [lines, label] : labels) distinct.insert(label);
+    if (distinct.size() == variants.size() || most >= longest) return labels;
+  }
 }
 
 }  // namespace lra::report

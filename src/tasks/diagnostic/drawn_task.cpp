@@ -135,6 +135,7 @@ checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& na
 }
 
 std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
+  refuse_other_settings(dataset);  // which decide what an answer is
   std::vector<checks::Fact> facts = checks::standard_facts(
       dataset, {.sizes = {}, .num_classes = shape_.num_classes, .forbids_duplicates = true});
   for (const char* name : kSplitNames) {

@@ -191,9 +191,9 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
     throw Error({.where = "--set",
                  .what = "the run has completed all of its " + std::to_string(before.steps) +
                          " steps: with " + change + " there is nothing left to train",
-                 .expected = "more steps than these",
-                 .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
-                           "eval' tests its current weights"});
+                 .expected = "train.steps above " + std::to_string(before.steps) +
+                             ", or train.epochs, if the run counts those",
+                 .advice = "'lra eval' tests its current weights"});
   }
   record.tuning = before.tuning;
   record.earlier_parts = before.earlier_parts;

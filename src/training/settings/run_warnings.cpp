@@ -1,6 +1,7 @@
 #include "training/settings/run_warnings.h"
 
 #include "base/text_format.h"
+#include "mixers/python_layer.h"
 #include "training/settings/presets.h"
 
 namespace lra::training {
@@ -33,6 +34,16 @@ std::string cut_warning(const RunConfig& config, const tasks::Task& task, const 
          (is_own ? "" : "; the preset reads " + thousands(usual.length));
 }
 
+// False for layers that have no form which sees no later token.
+bool is_causal(const ConfigTable& mixer) {
+  const auto is = [&](const char* name, bool wanted) {
+    const ConfigValue* found = mixer.find(name);
+    const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
+    return value && *value == wanted;
+  };
+  return is("causal", true) || is("bidirectional", false);
+}
+
 }  // namespace
 
 std::vector<std::string> setting_warnings(const RunConfig& config, const tasks::Task& task,
@@ -44,6 +55,12 @@ std::vector<std::string> setting_warnings(const RunConfig& config, const tasks::
   }
   if (config.train.token_order == "shuffled") {
     warnings.push_back("a control: tokens are in random order (train.token_order)");
+  }
+  if (config.task_spec().is_diagnostic && !mixers::is_python_class(config.model) &&
+      !is_causal(config.mixer_settings)) {
+    warnings.push_back(
+        "this layer sees the whole sequence, and others of this task only what came "
+        "before: compare it with its like (docs/diagnostics.md)");
   }
   if (std::string cut = cut_warning(config, task, dataset); !cut.empty()) {
     warnings.push_back(std::move(cut));

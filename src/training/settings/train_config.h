@@ -78,8 +78,8 @@ struct TrainConfig {
       between(0, 1e9));
     f("learning_rate", learning_rate, "learning rate, multiplied by the schedule", at_least(0));
     f("schedule", schedule,
-      "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
-      "a cosine over cycle_steps; constant: rate * warmup",
+      "with up = min(1, step / warmup_steps), rsqrt: rate * up / sqrt(max(step, warmup_steps)); "
+      "cosine: rate * up * half a cosine over cycle_steps; constant: rate * up",
       one_of({"rsqrt", "cosine", "constant"}));
     f("warmup_steps", warmup_steps, "steps of linear warmup; if above 0, the first step has rate 0",
       between(0, 1e9));
