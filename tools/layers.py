@@ -42,7 +42,7 @@ BUDGETS = {
     "data checks tasks": 14900,
     "kernels ops": 25630,
     "layers mixers models": 7210,
-    "training": 7050,
+    "training": 7070,
     "analysis python": 2810,
     "report": 8540,
     "cli compute": 9030,

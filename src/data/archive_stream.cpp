@@ -120,7 +120,9 @@ class Other : public ArchiveStream::Source {
 
  private:
   [[noreturn]] void fail() const {
-    if (archive_errno(handle_.get()) == EIO) throw io_error(path_, "cannot be read", EIO);
+    const int problem = archive_errno(handle_.get());  // those of a format are EILSEQ and EINVAL
+    if (problem > 0 && problem != EILSEQ && problem != EINVAL && problem != ENOMEM)
+      throw io_error(path_, "cannot be read", problem);
     const char* reason = archive_error_string(handle_.get());
     Source::fail(std::string("is damaged (") + (reason ? reason : "no reason given") + ")");
   }

@@ -114,15 +114,20 @@ ReaderProcess::ReaderProcess(const std::string& python, const std::string& reque
   posix_spawn_file_actions_adddup2(&actions, input.descriptor(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // The same number: the child keeps the file open under it.
-  posix_spawn_file_actions_adddup2(&actions, out, out);
-  if (in >= 0) posix_spawn_file_actions_adddup2(&actions, in, in);
+  // Copies under the same numbers, which the child keeps open; before glibc 2.29 no file copies
+  // onto itself.
+  const int out_copy = ::fcntl(out, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int in_copy = in < 0 ? -1 : ::fcntl(in, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  posix_spawn_file_actions_adddup2(&actions, out_copy, out);
+  if (in_copy >= 0) posix_spawn_file_actions_adddup2(&actions, in_copy, in);
   std::array<char*, 4> words = {const_cast<char*>(python.c_str()), const_cast<char*>("-c"),
                                 const_cast<char*>(kBootstrap), nullptr};
   const int code =
       ::posix_spawnp(&child_, python.c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
+  ::close(out_copy);
+  if (in_copy >= 0) ::close(in_copy);
   lines_ = pipe[0];
   if (code != 0) child_ = -1;  // the same as a program that says nothing
 }

@@ -27,7 +27,7 @@ constexpr long kMaxRedirects = 5;
 constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
 
 // The reason why one transfer ended.
-enum class Outcome { kComplete, kBroken, kRefused };
+enum class Outcome { kComplete, kBroken, kRefused, kNotResumed };
 
 struct Attempt {
   Outcome outcome = Outcome::kBroken;
@@ -207,11 +207,13 @@ class Transfer {
     if (status() == 416 && begun_ > 0 && (has_digest(what_) || what_.bytes > 0)) {
       return {Outcome::kComplete, ""};
     }
-    // Or the server sends the whole file, or another part than the one that is missing.
-    if (code == CURLE_RANGE_ERROR || (status() == 416 && begun_ > 0)) {
+    // Or the server sends the whole file, or another part than the one that is missing; or all of
+    // a file that libcurl takes for the one begun, by its length alone.
+    const bool is_by_length = code == CURLE_OK && status() == 200 && !has_digest(what_);
+    if (begun_ > 0 && (code == CURLE_RANGE_ERROR || is_by_length || status() == 416)) {
       progress_.update(-part_.size());
       part_.restart();
-      return {Outcome::kBroken, "does not send the rest of the file"};
+      return {Outcome::kNotResumed, "does not send the rest of the file"};
     }
     const bool is_done = status() == 200 || status() == 206;
     if (code == CURLE_HTTP_RETURNED_ERROR || (code == CURLE_OK && !is_done)) {
@@ -225,6 +227,10 @@ class Transfer {
       return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl().strerror(code)};
     }
     if (part_.size() == 0) return {Outcome::kBroken, "sends nothing"};
+    if (part_.size() < what_.bytes) {
+      return {Outcome::kBroken,
+              "ends after " + thousands(part_.size()) + " of " + thousands(what_.bytes) + " bytes"};
+    }
     return {Outcome::kComplete, ""};
   }
 
@@ -273,7 +279,8 @@ std::string try_mirror(const Download& what, const std::string& url, bool may_re
     if (n == 0 && !may_resume) restart();
     attempt = Transfer(what, part, progress).run(url);
     if (attempt.outcome == Outcome::kRefused) break;
-    if (attempt.outcome == Outcome::kBroken) continue;
+    if (attempt.outcome == Outcome::kNotResumed) --n;  // the next one begins with nothing
+    if (attempt.outcome != Outcome::kComplete) continue;
     part.flush();
     const std::string problem = mismatch(what, path);
     if (problem.empty()) return "";

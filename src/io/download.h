@@ -22,9 +22,9 @@ struct Download {
 };
 
 // Bytes arrive in path.part, which is kept if the transfer breaks off; the finished file is
-// flushed, compared and renamed. Only with a digest is a transfer resumed: nothing else would tell
-// that the rest is of another file. A file that exists already is compared and kept. The progress
-// counts bytes. Redirects are followed five times, to http and https only.
+// flushed, compared and renamed. Without a digest a mirror does not resume another one's transfer.
+// A file that exists already is compared and kept. The progress counts bytes. Redirects are
+// followed five times, to http and https only.
 //
 // Throws lra::Error: exit code 74 if no mirror gives the file (the message lists the reasons, and
 // where to put your own copy), or the disk is full; 2 if the existing file has another digest or is

@@ -59,4 +59,8 @@ expect_code 0 lra train listops transformer --data other --out knows "${settings
   --set train.steps=2 --init-from elsewhere
 grep -q 'warning: copies: 80 of the 80 test examples are among those that the first weights' out err ||
   fail "weights that were trained on the test: $(cat out err)"
+rm -r data/listops
+expect_code 0 lra train listops transformer --data other --out may-know "${settings[@]:2}" \
+  --set train.steps=2 --init-from elsewhere
+grep -q 'other data, which is not at hand' out err || fail "weights of other data: $(cat out err)"
 passed "weights that were trained on the test are found"

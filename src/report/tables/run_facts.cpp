@@ -78,7 +78,13 @@ bool has_figure(const RunRecord& run) {
 std::vector<Evaluation> learning_curve(const RunRecord& run) {
   std::vector<Evaluation> curve = run.val_curve;
   std::erase_if(curve, [](const Evaluation& point) { return !std::isfinite(point.accuracy); });
-  return curve;
+  constexpr size_t kMostPoints = 1000;
+  const size_t stretch = 1 + curve.size() / kMostPoints;
+  if (stretch == 1) return curve;
+  std::vector<Evaluation> thinned;
+  for (size_t at = 0; at + 1 < curve.size(); at += stretch) thinned.push_back(curve[at]);
+  thinned.push_back(curve.back());
+  return thinned;
 }
 
 bool is_outside_arena(const RunRecord& run) {

@@ -19,7 +19,7 @@ std::string revision_of(const Provenance& provenance);
 // True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
-// The validations whose accuracy is finite.
+// The validations whose accuracy is finite, of more than 1,000 some.
 std::vector<Evaluation> learning_curve(const RunRecord& run);
 
 // True for data of a user's own, whose tasks are named "custom:NAME", and for diagnostic tasks.

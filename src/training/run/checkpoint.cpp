@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "io/atomic_file.h"
@@ -187,15 +188,19 @@ void CheckpointStore::remove_unfinished() const {
 }
 
 void CheckpointStore::repair_links(const TrainProgress& progress) const {
+  const auto weights_in = [](const std::string& folder) {
+    const std::string file = folder + "/model.safetensors";
+    return fs::exists(file) ? hash128(read_file(file, fs::file_size(file))) : Hash128{};
+  };
   for (const char* name : {"latest", "best"}) {  // copies that follow links make folders of them
     const std::string copy = folder_of(name);
     if (!fs::is_directory(fs::symlink_status(copy))) continue;
-    const auto weights = SafetensorsFile::open(copy + "/model.safetensors");
-    const int64_t step = describe_weights(weights, runs_, "").progress.step;
-    if (!fs::exists(folder_of(kStepPrefix + std::to_string(step)))) {
+    const bool is_kept = std::ranges::any_of(steps(), [&](int64_t step) {
+      return weights_in(folder_of(kStepPrefix + std::to_string(step))) == weights_in(copy);
+    });
+    if (!is_kept) {
       throw Error({.where = copy,
-                   .what = "is a folder with the weights of step " + std::to_string(step) +
-                           ", which no folder step_N has",
+                   .what = "is a folder whose weights no step_N has",
                    .expected = "a link to one of them",
                    .advice = "move it away"});
     }

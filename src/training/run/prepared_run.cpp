@@ -138,23 +138,31 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
            "add --init-partial to initialize the missing ones at random and ignore the others"});
 }
 
-// Test examples that the weights were trained on, as far as the data of their run is at hand.
-void add_known_examples(const RecordOfWeights& theirs, const PreparedRun& run,
-                        std::vector<CheckFinding>& findings) {
-  if (theirs.record.data_hash == run.dataset.hash()) return;
-  if (&tasks::find_task(theirs.record.task) != &run.config.task_spec()) return;
+// Test examples that the weights of another run were trained on; a warning if its data is not at
+// hand, and it knows the labels.
+void add_known_examples(const RunIdentity& weights_of, const std::optional<RecordOfWeights>& theirs,
+                        bool has_classifier, const PreparedRun& run,
+                        std::vector<CheckFinding>& findings, std::vector<std::string>& warnings) {
+  if (weights_of.data_hash == run.dataset.hash()) return;
+  if (&tasks::find_task(weights_of.task) != &run.config.task_spec()) return;
   const ScaledSplit test{run.task->split(run.dataset, "test"), scaling_of(run.dataset)};
-  const int64_t known = count_trained_on(theirs.folder, theirs.record, test).value_or(0);
-  if (known == 0) return;
+  const auto known = theirs ? count_trained_on(theirs->folder, theirs->record, test) : std::nullopt;
+  if (!known && has_classifier) {
+    warnings.push_back(
+        "the run began with weights of other data, which is not at hand: are no examples of this "
+        "test among it?");
+  }
+  if (known.value_or(0) == 0) return;
   findings.push_back(
       {.check = "copies",
        .split = "test",
-       .text = thousands(known) + " of the " + thousands(test.split.size()) +
+       .text = thousands(*known) + " of the " + thousands(test.split.size()) +
                " test examples are among those that the first weights of the run were trained on"});
 }
 
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
-InitialWeights begin_with_weights(PreparedRun& run, std::vector<CheckFinding>& findings) {
+InitialWeights begin_with_weights(PreparedRun& run, std::vector<CheckFinding>& findings,
+                                  std::vector<std::string>& warnings) {
   FlatParameters parameters(*run.model, FlatUse::kInference);
   MatchedWeights found = load_matching_weights(run.options.init_from, parameters);
   InitialWeights weights{
@@ -166,7 +174,9 @@ InitialWeights begin_with_weights(PreparedRun& run, std::vector<CheckFinding>& f
   const auto theirs = record_of_weights(run.options.init_from, found.run);
   weights.pretraining = pretraining_of(run.options.init_from, theirs, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
-  if (theirs) add_known_examples(*theirs, run, findings);
+  const bool has_classifier =
+      !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
+  if (found.run) add_known_examples(*found.run, theirs, has_classifier, run, findings, warnings);
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
@@ -252,12 +262,14 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
   std::vector<CheckFinding> findings;
-  if (!run.options.init_from.empty()) initial = begin_with_weights(run, findings);
+  std::vector<std::string> warnings;
+  if (!run.options.init_from.empty()) initial = begin_with_weights(run, findings, warnings);
   // Resumed under the shipped presets, it is still a run that began under edited ones.
   std::string edited = run.before ? edited_presets_of(*run.before) : "";
   if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
                           std::move(initial), edited);
+  for (const std::string& warning : warnings) add_warning(run.record, warning);
   if (ranks.is_first()) add_data_checks(run, std::move(findings), run.record);
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
