@@ -140,7 +140,7 @@ def commands(scratch, whole):
     pairs = scratch / "pairs"
     pairs.mkdir()
     for split in ("train", "eval", "test"):
-        lines = [f"{n % 2}.0\tP{n}\tQ{n}\t{'a' * 12000}\t{'b ' * 4000}\n" for n in range(40)]
+        lines = [f"{n % 2}.0\tP{n}\tQ{n}\t{split} {n} {'a' * 12000}\t{'b ' * 4000}\n" for n in range(40)]
         (pairs / f"new_aan_pairs.{split}.tsv").write_text("".join(lines))
     yield "data import retrieval", ["data", "import", "retrieval", pairs], "retrieval"
     yield "report", ["report", whole.folder], "report.html"

@@ -128,7 +128,7 @@ class Trial:
 
     def run(self, task, make):
         """Imports what `make` gives; returns exit code, seconds, MB and what was said."""
-        served = self.root / "served" / "archive"
+        served = self.root / "served" / "archive.tar"
         with MEMORY:
             archive = make()
             digest = hashlib.sha256(archive).hexdigest()
@@ -138,7 +138,7 @@ class Trial:
         out = str(self.target / task)
         if task == "retrieval":
             # A download is stored next to the target; `data fetch` gets it there before it is read.
-            url = f"http://127.0.0.1:{self.server.server_address[1]}/archive"
+            url = f"http://127.0.0.1:{self.server.server_address[1]}/archive.tar"
             command = [PROGRAM, "data", "fetch", task, "--out", out, "--quiet", "--timeout", "5",
                        "--sha256", digest, "--url", url, *settings]
         else:
