@@ -158,7 +158,8 @@ def measure(name, examples, peers, a):
     common = {"task": examples.task, "row": name, "length": LENGTHS[examples.task], "batch": BATCH,
               "at_once": a.batch, "threads": a.threads, "tokens": examples.num_tokens, "padding": examples.padding,
               "busy_processors": tables.warn_if_loaded(), "provenance": tables.provenance(a.threads),
-              "installed": compare.installed(), "lra_command": " ".join(map(str, ["lra", *words])).replace(str(a.data), "DATA")}
+              "installed": compare.installed(),
+              "lra_command": " ".join(map(str, ["lra", *words])).replace(str(a.data), "DATA")}
     running, side = [Peer(peer, row, examples, a) for peer in peers], lra_side(words)
     try:
         for peer in running:

@@ -22,11 +22,11 @@ def drawn(*size, scale=1.0):
     return nn.Parameter(torch.randn(*size) * scale)
 
 
-def both_ways(x, kernel, behind):
-    """Convolutions along axis 1 with lags from 0 on, and with `behind` from the end, by spectra of 2 L."""
+def both_ways(x, kernel):
+    """Convolutions along axis 1 with lags from 0 on, from the start and from the end, by spectra of 2 L."""
     length = x.shape[1]
     spectrum = torch.fft.fft(x, 2 * length, 1)
-    around = torch.cat([behind[:1], behind.new_zeros(length, *behind.shape[1:]), behind[1:].flip(0)])
+    around = torch.cat([kernel[:1], kernel.new_zeros(length, *kernel.shape[1:]), kernel[1:].flip(0)])
     kernels = torch.fft.fft(kernel, 2 * length, 0), torch.fft.fft(around, dim=0)
     return [torch.fft.ifft(spectrum * k, dim=1)[:, :length] for k in kernels]
 
@@ -57,7 +57,7 @@ class StateSpace(nn.Module):
         log_a = torch.complex(-self.rate.exp(), self.angle)
         powers = torch.exp(log_a * torch.arange(x.shape[1], device=x.device)[:, None])
         v = torch.complex(*functional.linear(x, self.b).float().chunk(2, -1))
-        ahead, behind = both_ways(v, powers, powers)
+        ahead, behind = both_ways(v, powers)
         states = torch.cat([ahead.real, ahead.imag, behind.real, behind.imag], -1)
         return self.gate(functional.linear(states, self.scale * self.c) + self.skip * x)
 
@@ -90,10 +90,10 @@ class ChordMixer(nn.Module):
         return torch.cat([tracks[0], *(track.roll(-(1 << m), 1) for m, track in enumerate(tracks[1:]))], -1)
 
 
-def turned(x, axis):
-    """The second half of an axis turned around along the sequence."""
-    first, second = x.chunk(2, axis)
-    return torch.cat([first, second.flip(1)], axis)
+def turned(x):
+    """x [B, L, channels or heads, ..], the second half of them turned around along the sequence."""
+    first, second = x.chunk(2, 2)
+    return torch.cat([first, second.flip(1)], 2)
 
 
 class ShortConv(nn.Module):
@@ -131,11 +131,11 @@ class Mamba2(nn.Module):
     def forward(self, u):
         z, mixed, step = self.enter(u).split([self.inner, self.inner + 4 * self.states, self.heads], -1)
         x, b, c = self.conv(mixed).float().split([self.inner, 2 * self.states, 2 * self.states], -1)
-        dt = turned(functional.softplus(step.float() + self.step), 2)
+        dt = turned(functional.softplus(step.float() + self.step))
         of_heads = lambda t: t.unflatten(2, (2, -1)).repeat_interleave(self.heads // 2, 2)
         x = x.unflatten(2, (self.heads, -1))
         y = self.scan(of_heads(c), of_heads(b) * dt[..., None], x, (-self.rate.exp() * dt)[..., None])
-        y = turned(y + self.skip * x, 2).flatten(2) * functional.silu(z)
+        y = turned(y + self.skip * x).flatten(2) * functional.silu(z)
         return self.leave(norm(y.unflatten(2, (2, -1)), self.weight).flatten(2))
 
 
@@ -152,9 +152,9 @@ class Gla(nn.Module):
     def forward(self, u):
         q, k, v, gate, low = self.enter(u).split(self.sizes, -1)
         decay = functional.logsigmoid(self.decay(low).float()) / 16
-        cut = lambda t: turned(t.float().unflatten(2, (self.heads, -1)), 2)
+        cut = lambda t: turned(t.float().unflatten(2, (self.heads, -1)))
         q, k, v, decay = map(cut, (q, k, v, decay))
-        y = turned(self.scan(q * q.shape[-1] ** -0.5, k, v, decay), 2)
+        y = turned(self.scan(q * q.shape[-1] ** -0.5, k, v, decay))
         return self.leave(norm(y, self.weight).flatten(2) * functional.silu(gate))
 
 
@@ -174,10 +174,10 @@ class GatedDeltaNet(nn.Module):
         mixed, gate, write, step = self.enter(u).split(self.sizes, -1)
         cut = lambda t: t.float().unflatten(2, (self.heads, -1))
         q, k, v = map(cut, self.conv(mixed).split(self.parts, -1))
-        beta = turned(write.float().sigmoid(), 2)
-        decay = turned(-self.rate.exp() * functional.softplus(step.float() + self.step), 2)
+        beta = turned(write.float().sigmoid())
+        decay = turned(-self.rate.exp() * functional.softplus(step.float() + self.step))
         q, k = (functional.normalize(t, dim=-1) for t in (q, k))
-        y = turned(self.scan(q * q.shape[-1] ** -0.5, k, v, decay[..., None], beta), 2)
+        y = turned(self.scan(q * q.shape[-1] ** -0.5, k, v, decay[..., None], beta))
         return self.leave(norm(y, self.weight).flatten(2) * functional.silu(gate))
 
 
@@ -189,12 +189,12 @@ class MinGru(nn.Module):
         self.enter, self.leave = nn.Linear(width, 2 * width), nn.Linear(width, width)
 
     def forward(self, u):
-        gate, x = (turned(t, 2) for t in self.enter(u).float().chunk(2, -1))
+        gate, x = (turned(t) for t in self.enter(u).float().chunk(2, -1))
         log_kept = -functional.softplus(gate)
         log_new = -functional.softplus(-gate) + torch.where(x >= 0, (x.relu() + 0.5).log(), -functional.softplus(-x))
         kept = log_kept.cumsum(1)
         h = (kept + (log_new - kept).logcumsumexp(1)).exp()
-        return self.leave(turned(h, 2))
+        return self.leave(turned(h))
 
 
 class Mamba(nn.Module):

@@ -175,7 +175,7 @@ void check_folders(BenchArguments& a) {
   }
 }
 
-// What other programs do before our own work begins, for the records; empty if they are quiet.
+// The load of other programs before our own work begins, for the records; empty if they are quiet.
 std::string load_of_others(bool quiet) {
   const double busy = busy_processors(0.5);
   if (busy < 0.2) return "";

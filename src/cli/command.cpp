@@ -55,17 +55,17 @@ CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
 
 namespace {
 
-// Accepts 0 to `most`. CLI::Range would take a number past the type for the largest one that fits,
-// and would accept NaN.
+// Accepts `least` to `most`. CLI::Range would take a number past the type for the largest one that
+// fits, and would accept NaN.
 template <typename T>
-CLI::Validator range_up_to(int64_t most) {
-  const std::string range = "0 to " + std::to_string(most);
-  const auto check = [most, range](const std::string& text) -> std::string {
+CLI::Validator range_between(int64_t least, int64_t most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  const auto check = [least, most, range](const std::string& text) -> std::string {
     T value = 0;
     const char* end = text.data() + text.size();
     const auto [stop, code] = std::from_chars(text.data(), end, value);
-    if (code == std::errc() && stop == end && value >= 0 && value <= static_cast<T>(most))
-      return "";
+    const bool is_number = code == std::errc() && stop == end;
+    if (is_number && value >= static_cast<T>(least) && value <= static_cast<T>(most)) return "";
     return "Value " + text + " not in range " + range;
   };
   return CLI::Validator(check, range, "");
@@ -73,13 +73,15 @@ CLI::Validator range_up_to(int64_t most) {
 
 }  // namespace
 
-CLI::Validator seed_range() { return range_up_to<int64_t>(INT64_MAX); }
+CLI::Validator seed_range() { return range_between<int64_t>(0, INT64_MAX); }
+
+CLI::Validator positive_range() { return range_between<int64_t>(1, INT64_MAX); }
 
 CLI::IsMember one_split() {
   return CLI::IsMember(std::vector<std::string>(kSplitNames.begin(), kSplitNames.end()));
 }
 
-CLI::Validator seconds_range() { return range_up_to<double>(3600); }
+CLI::Validator seconds_range() { return range_between<double>(0, 3600); }
 
 std::string file_name_of(std::string model) {
   std::ranges::replace(model, ':', '.');

@@ -44,9 +44,10 @@ CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& acce
 void add_weights(CLI::App& command, training::WeightsChoice& weights);
 
 // Checks of numbers, with messages that give the range as whole numbers.
-CLI::Range count_range();        // 1 to 10^9
-CLI::Validator seed_range();     // 0 to the largest a run's config can hold
-CLI::Validator seconds_range();  // 0 to 3600, fractions too
+CLI::Range count_range();         // 1 to 10^9
+CLI::Validator positive_range();  // 1 to the largest of 64 bits
+CLI::Validator seed_range();      // 0 to the largest a run's config can hold
+CLI::Validator seconds_range();   // 0 to 3600, fractions too
 
 CLI::IsMember one_split();  // train, val or test
 

@@ -23,7 +23,7 @@ std::vector<training::Setting> section_settings(const std::string& section,
   return settings;
 }
 
-// With a column of the tasks or models that have them, unless all have all.
+// A table of settings, with a column of the tasks or models that have them unless all have all.
 void print_settings(const std::vector<training::Setting>& settings) {
   if (settings.empty()) return;
   const auto is_owned = [](const training::Setting& setting) { return !setting.owners.empty(); };

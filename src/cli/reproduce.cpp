@@ -263,7 +263,7 @@ void add_reproduce(CLI::App& app, Program& program) {
       ->add_option("--steps", a->steps,
                    "repeat only that many steps, and compare the validations and the logged "
                    "training steps until then")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_range());
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option(
       "--out", a->out,

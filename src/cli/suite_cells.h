@@ -14,7 +14,7 @@
 
 namespace lra::cli {
 
-// In the order of a dashboard: what runs, what went wrong, what is next, what is over.
+// States in the order of a dashboard: what runs, what went wrong, what is next, what is over.
 enum class CellState {
   kRunning,  // the status of its record, whose writer may be gone
   kInUse,    // another process works in its folder

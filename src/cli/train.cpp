@@ -87,7 +87,7 @@ void add_train(CLI::App& app, Program& program) {
   command
       ->add_option("--histograms", a->histogram_every,
                    "steps between histograms of weights and gradients for TensorBoard")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_range());
   command->add_option("--profile", a->profile,
                       "write a trace of some steps for Perfetto or chrome://tracing");
   command->add_option("--profile-steps", a->profile_steps, "steps in the trace (default 5)")
@@ -101,7 +101,7 @@ void add_train(CLI::App& app, Program& program) {
       ->add_option("--memory-limit", a->memory_limit,
                    "bytes that train.memory_check may assume, even if more are free: the rest is "
                    "left to other runs on this machine")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_range());
   command
       ->add_option("--stop-after", a->stop_after,
                    "stop after this step; the schedule does not change, and --resume continues")

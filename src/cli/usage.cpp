@@ -93,16 +93,6 @@ std::string name_out_of_place(const CLI::App& command, const std::string& word,
          command_text({"help", "suite"}) + ")";
 }
 
-// "--steps: Value 2GB not in range 0 to 1.8e308", of whose bounds the second says nothing.
-std::string without_largest(std::string text) {
-  constexpr std::string_view kRange = " not in range ", kTo = " to ";
-  constexpr size_t kMostDigits = 25;
-  const size_t range = text.find(kRange), to = text.rfind(kTo);
-  if (range == std::string::npos || to < range || text.size() - to < kMostDigits) return text;
-  return text.substr(0, range) + " is not a number of at least " +
-         text.substr(range + kRange.size(), to - range - kRange.size());
-}
-
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word,
                        const std::vector<std::string>& argv) {
@@ -152,7 +142,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
       verbs += (verbs.empty() ? "" : ", ") + below->get_name();
     return "a subcommand is missing; known: " + verbs;
   }
-  return text.ends_with(" missing") ? missing_value(app, text) : without_largest(text);
+  return text.ends_with(" missing") ? missing_value(app, text) : text;
 }
 
 void refuse_swapped(const std::string& task, const std::string& model,

@@ -230,11 +230,14 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
   std::vector<std::string> only_there, only_here;
   std::ranges::set_difference(there, here, std::back_inserter(only_there));
   std::ranges::set_difference(here, there, std::back_inserter(only_here));
+  std::string what = "already holds a run with other settings";
+  if (!only_here.empty()) {
+    what += ": " + quoted_list(only_here);
+  } else if (only_there.empty()) {
+    what = "already holds a run with another seed";
+  }
   throw Error({.where = folder.path,
-               .what = "already holds a run with " +
-                       (only_here.empty() && only_there.empty() ? std::string("another seed")
-                        : only_here.empty()                     ? "other settings"
-                                            : "other settings: " + quoted_list(only_here)),
+               .what = what,
                .expected = only_there.empty() ? "" : quoted_list(only_there) + ", as there",
                .advice = "choose another --out"});
 }

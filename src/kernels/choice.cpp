@@ -26,7 +26,7 @@ bool has_emulated_tiles() {
   return linked != nullptr && (has_avx2() || has_neon());
 }
 
-// In the order of Isa.
+// The instruction sets, in the order of Isa.
 struct {
   const char* name;
   bool (*is_available)();

@@ -19,11 +19,10 @@ namespace lra::kernels {
 // and in programs that link the emulated kernels, as tests do.
 enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 
-// Every architecture has these eight:
+// Every architecture has these:
 //   LRA_DECLARE_KERNELS   declares functions defined by the reference and by vector code
-//   LRA_RETURN_BEST       returns the call that follows `op`, taken from its best implementation,
-//   or
-//                         from the reference if T is double
+//   LRA_RETURN_BEST       returns the call that follows `op`, from its best implementation; if T
+//                         is double, from the reference
 //   LRA_VECTOR_ISAS       the instruction sets that vector code (simd.h) is compiled for
 //   LRA_DECLARE_SIMD      declares functions defined by vector code, once for each of them
 //   LRA_RETURN_CALL       returns the call, or the function, that follows `isa`, taken from the

@@ -16,8 +16,8 @@ bool is_analysis(const fs::path& path) {
   return path.extension() == ".json" && path.parent_path().filename() == "analysis";
 }
 
-// What a search looks for: run records, those of a sweep's runs that it did not choose, too, or
-// analyses.
+// The files that a search looks for: run records, with or without those of a sweep's runs that it
+// did not choose, or analyses.
 enum class Wanted { kRuns, kAllRuns, kAnalyses };
 
 bool is_wanted(const fs::path& path, Wanted wanted) {

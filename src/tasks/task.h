@@ -181,7 +181,7 @@ struct TaskSpec {
   double mask_fraction = 0.15;
 };
 
-// That of a dataset of the task; `source` is "generated" or "imported".
+// The manifest of a dataset of the task; `source` is "generated" or "imported".
 Manifest new_manifest(const TaskSpec& spec, const std::string& source);
 // A whole number among the settings of a manifest; nothing if it is not there or no number.
 std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key);

@@ -65,7 +65,7 @@ words_and_flags() {
   refuse 2 "unexpected 'local'; a run has one task and one model" train listops transformer local
   refuse 2 "did you mean: .*lra bench --task text" bench text
   refuse 2 "a subcommand is missing; known: .*reach" analyze
-  refuse 2 "2GB is not a number of at least 0" train listops transformer --memory-limit 2GB
+  refuse 2 "--memory-limit: Value 2GB not in range 1 to 9223372036854775807" train listops transformer --memory-limit 2GB
   refuse 2 "unknown task 'cifar10'; did you mean 'image'" train cifar10 transformer
   refuse 2 "runs: there is no such folder" report
   refuse 2 "3 heads do not divide" train listops transformer --data unmade --set model.heads=3

@@ -68,7 +68,7 @@ std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard
   const auto name_of = [&](const RunRecord& run) {
     return several_presets ? run.model_title + ", " + run.preset : run.model_title;
   };
-  // In the order of the leaderboard, so that a model keeps its style in every chart.
+  // Styles follow the order of the leaderboard, so that a model keeps its style in every chart.
   std::vector<LegendEntry> legend;
   const auto style_of = [&](const RunRecord& run) {
     const auto known = std::ranges::find(legend, name_of(run), &LegendEntry::name);

@@ -20,7 +20,7 @@ std::string clean(std::string_view text);
 // `text` in lines of at most `width` columns, broken at spaces; a longer word gets its own line.
 std::vector<std::string> broken_lines(const std::string& text, int width);
 
-// What filled() takes: markup, a whole number, or another number, which gets one decimal.
+// An argument of filled(): markup, a whole number, or another number, which gets one decimal.
 struct Filling {
   std::string text;
   Filling(std::string markup) : text(std::move(markup)) {}

@@ -31,9 +31,9 @@ struct Evidence {
   virtual Finding memory(std::string_view model, int64_t length) const = 0;  // training, GB
   virtual Finding gap(std::string_view model) const = 0;          // Image: train less test, percent
   virtual Finding steps_to_35(std::string_view model) const = 0;  // Image; infinite: never
-  // Of the Transformer, as a part of the length.
+  // The span of the Transformer, as a part of the length.
   virtual Finding span(PaperTask) const { return std::nullopt; }
-  // Of similarity and distance of two grays.
+  // The correlation of similarity and distance of two grays.
   virtual Finding gray_correlation() const { return std::nullopt; }
   // Similarity of positions one pixel apart in a column less that of such in a row.
   virtual Finding vertical_lead() const { return std::nullopt; }

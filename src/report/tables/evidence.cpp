@@ -55,7 +55,7 @@ class RecordEvidence final : public Evidence {
   RecordEvidence(const ReportInput& input, std::optional<std::string> preset)
       : input_(input), board_(input.board), preset_(std::move(preset)) {}
 
-  // Of one row's five figures; the noise of independent ones.
+  // The mean of one row's five figures, with the noise of independent ones.
   Finding average(std::string_view model) const override {
     return highest(model, [&](const Row& row) -> Finding {
       double sum = 0, squares = 0;

@@ -18,7 +18,7 @@ constexpr double kPrintedAverages[][2] = {
     {54.39, 54.39}, {46.06, 46.08}, {51.24, 54.98}, {53.46, 53.54}, {51.36, 51.32}, {50.67, 50.47},
     {51.39, 52.78}, {52.88, 52.78}, {55.01, 55.22}, {50.55, 50.76}, {51.41, 55.01}};
 constexpr double kPrintedChanceAverage = 44.00;
-// Of the models that were timed, in the order of paper_models().
+// The ratios of the models that were timed, in the order of paper_models().
 constexpr double kPrintedTrainingRatios[][4] = {
     {1, 1, 1, 1},         {1.1, 1.7, 3.2, 5.3}, {1.2, 1.9, 3.7, 5.5},
     {0.5, 0.4, 0.7, 0.8}, {1.1, 1.6, 2.9, 3.8}, {1.1, 1.2, 2.9, 1.4},

@@ -108,7 +108,7 @@ std::map<std::string, std::string> tree_settings(const ListOpsConfig& config) {
           {"max_args", std::to_string(config.max_args)}};
 }
 
-// Those that it does not have.
+// Settings that the released generator does not have.
 std::map<std::string, std::string> control_settings(const ListOpsConfig& config) {
   return {{"min_args", std::to_string(config.min_args)},
           {"tree", config.tree},

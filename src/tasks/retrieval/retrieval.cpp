@@ -146,7 +146,7 @@ std::string import_split(const std::string& path, const PaperTexts* texts, Datas
   return ids;
 }
 
-// What the texts take at most, if they are in the files of pairs; else 0, unknown.
+// The most that the texts take, if they are in the files of pairs; else 0, unknown.
 int64_t expected_bytes(const PairFiles& files) {
   int64_t bytes = 0;
   for (const std::string& path : files.paths) {

@@ -34,16 +34,14 @@ void append_parameters(const ConfigTable& table, const std::string& prefix,
     const auto& value = entry.value.value;
     if (const ConfigTable* inner = entry.value.as_table()) {
       append_parameters(*inner, name + ".", parameters);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      parameters.push_back({name, *text});
+    } else if (const auto* flag = std::get_if<bool>(&value)) {
+      parameters.push_back({name, *flag});
     } else if (const auto* whole = std::get_if<int64_t>(&value)) {
       parameters.push_back({name, static_cast<double>(*whole)});
-    } else {
-      std::visit(
-          [&]<typename T>(const T& plain) {
-            if constexpr (std::is_constructible_v<HParam::Value, T>) {
-              parameters.push_back({name, plain});
-            }
-          },
-          value);
+    } else if (const auto* number = std::get_if<double>(&value)) {
+      parameters.push_back({name, *number});
     }
   }
 }

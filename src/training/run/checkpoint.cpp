@@ -195,8 +195,9 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
   for (const char* name : {"latest", "best"}) {  // copies that follow links make folders of them
     const std::string copy = folder_of(name);
     if (!fs::is_directory(fs::symlink_status(copy))) continue;
+    const Hash128 weights = weights_in(copy);
     const bool is_kept = std::ranges::any_of(steps(), [&](int64_t step) {
-      return weights_in(folder_of(kStepPrefix + std::to_string(step))) == weights_in(copy);
+      return weights_in(folder_of(kStepPrefix + std::to_string(step))) == weights;
     });
     if (!is_kept) {
       throw Error({.where = copy,

@@ -111,16 +111,27 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   merge_preset(settings, file, preset, task_name(task));
 }
 
-// Settings with which a layer sees no later position, if it can be so.
+// The settings with which a layer sees no later position, if it can be so.
+constexpr std::pair<const char*, bool> kCausal[] = {{"causal", true}, {"bidirectional", false}};
+
 void make_causal(ConfigTable& mixer, const std::string& model) {
   if (mixers::is_python_class(model)) return;
   for (const FieldInfo& field : mixers::find_mixer(model).describe()) {
-    if (field.name == "causal") mixer.set("causal", {true, ""});
-    if (field.name == "bidirectional") mixer.set("bidirectional", {false, ""});
+    for (const auto& [name, value] : kCausal) {
+      if (field.name == name) mixer.set(name, {value, ""});
+    }
   }
 }
 
 }  // namespace
+
+bool is_causal(const ConfigTable& mixer) {
+  return std::ranges::any_of(kCausal, [&](const auto& setting) {
+    const ConfigValue* found = mixer.find(setting.first);
+    const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
+    return value && *value == setting.second;
+  });
+}
 
 std::string config_folder() {
   std::error_code ignored;

@@ -17,6 +17,9 @@ std::string config_folder();
 // [task] of `run` where its data decides it, else nothing: overrides for resolve_run().
 ConfigTable data_settings_of(const RunConfig& run);
 
+// True for settings of a layer, all written out, with which it sees no later position.
+bool is_causal(const ConfigTable& mixer);
+
 // The preset that `run` began from, without its changes. A Python class keeps its arguments:
 // without them it may not be made.
 RunConfig preset_of(const RunConfig& run);

@@ -34,16 +34,6 @@ std::string cut_warning(const RunConfig& config, const tasks::Task& task, const 
          (is_own ? "" : "; the preset reads " + thousands(usual.length));
 }
 
-// False for layers that have no form which sees no later token.
-bool is_causal(const ConfigTable& mixer) {
-  const auto is = [&](const char* name, bool wanted) {
-    const ConfigValue* found = mixer.find(name);
-    const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
-    return value && *value == wanted;
-  };
-  return is("causal", true) || is("bidirectional", false);
-}
-
 }  // namespace
 
 std::vector<std::string> setting_warnings(const RunConfig& config, const tasks::Task& task,
