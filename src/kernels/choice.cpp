@@ -89,9 +89,7 @@ Isa forced_isa(std::string_view name) {
 }
 
 // With slow pairs, bfloat16 arrays are multiplied in float: no precision is slower than the other.
-// The code for tiles has run on emulated ones alone, so LRA_KERNELS=amx has to ask for it.
 bool is_best(Isa isa) {
-  if (isa == Isa::kAmx) return false;
   return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa);
 }
 

@@ -32,14 +32,9 @@ class KernelsVariable {
   std::string before_;
 };
 
-// Why no test runs this implementation now; empty if tests do. The processor's tiles have to be
-// asked for by LRA_KERNELS=amx, as in use (choice.cpp).
+// Why no test runs this implementation; empty if tests do.
 inline std::string why_untested(Isa isa) {
-  const std::string name = isa_name(isa);
-  if (!isa_available(isa)) return "this processor has no " + name;
-  const char* asked = std::getenv("LRA_KERNELS");
-  if (isa == Isa::kAmx && (asked == nullptr || asked != name)) return "LRA_KERNELS=amx runs it";
-  return "";
+  return isa_available(isa) ? "" : std::string("this processor has no ") + isa_name(isa);
 }
 
 // Runs a test with each of the implementations that LRA_INSTANTIATE_IMPLEMENTATIONS names, where
@@ -51,7 +46,7 @@ class ImplementationTest : public testing::TestWithParam<Isa> {
   }
 
  private:
-  const std::string why_untested_ = why_untested(GetParam());  // before LRA_KERNELS is forced
+  const std::string why_untested_ = why_untested(GetParam());
   const KernelsVariable forced_{isa_name(GetParam())};
 };
 
