@@ -29,7 +29,8 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
 //                         namespace of that instruction set; for kRef from ref
 //   LRA_DECLARE_TILES     declares a function defined on tiles, real and emulated; the emulated one
 //                         may be missing
-//   LRA_RETURN_TILES_CALL LRA_RETURN_CALL for functions that tiles define, too; `isa` is a variable
+//   LRA_RETURN_IF_TILES   returns the call if `isa`, a variable, is that of tiles
+//   LRA_RETURN_TILES_CALL LRA_RETURN_CALL for functions that tiles define, too
 //   LRA_RETURN_PAIRS_CALL the same for those that products of bfloat16 pairs define as well
 #define LRA_DECLARE_KERNELS(...) \
   namespace ref {                \
@@ -54,9 +55,8 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
   if ((isa) == Isa::kNeon) return neon::__VA_ARGS__; \
   return ref::__VA_ARGS__
 #define LRA_DECLARE_TILES(...) LRA_DECLARE_EMULATED(__VA_ARGS__)
-#define LRA_RETURN_TILES_CALL(isa, ...)                               \
-  if ((isa) == Isa::kAmxEmulated) return neon::emulated::__VA_ARGS__; \
-  LRA_RETURN_CALL(isa, __VA_ARGS__)
+#define LRA_RETURN_IF_TILES(isa, ...) \
+  if ((isa) == Isa::kAmxEmulated) return neon::emulated::__VA_ARGS__
 #define LRA_RETURN_PAIRS_CALL(isa, ...) LRA_RETURN_TILES_CALL(isa, __VA_ARGS__)
 #else
 #define LRA_VECTOR_ISAS Isa::kAvx2, Isa::kAvx512
@@ -86,17 +86,19 @@ enum class Isa { kRef, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx, kAmxEmulated };
   namespace amx {                   \
   __VA_ARGS__;                      \
   }
-#define LRA_RETURN_TILES_CALL(isa, ...)                                \
+#define LRA_RETURN_IF_TILES(isa, ...)                                  \
   if ((isa) == Isa::kAmx) return amx::__VA_ARGS__;                     \
   if ((isa) == Isa::kAmxEmulated) {                                    \
     return isa_available(Isa::kAvx512) ? avx512::emulated::__VA_ARGS__ \
                                        : avx2::emulated::__VA_ARGS__;  \
-  }                                                                    \
-  LRA_RETURN_CALL(isa, __VA_ARGS__)
+  }
 #define LRA_RETURN_PAIRS_CALL(isa, ...)                           \
   if ((isa) == Isa::kAvx512Bf16) return avx512_bf16::__VA_ARGS__; \
   LRA_RETURN_TILES_CALL(isa, __VA_ARGS__)
 #endif
+#define LRA_RETURN_TILES_CALL(isa, ...)  \
+  LRA_RETURN_IF_TILES(isa, __VA_ARGS__); \
+  LRA_RETURN_CALL(isa, __VA_ARGS__)
 
 // "ref", "neon", "avx2", "avx512", "avx512_bf16", "amx" or "amx_emulated".
 const char* isa_name(Isa isa);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/choice.h"
+#include "kernels/gemm/linear.h"
 #include "ops/composed.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
@@ -64,6 +65,27 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
   return y_MN.view(shape);
 }
 
+bool use_tiles(const Tensor& x) {
+  return x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && kernels::has_linear_rows();
+}
+
+// x [..., K] times w [N, K]^T with an optional bias, and GELU.
+Tensor linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias_in, bool gelu) {
+  auto shape = x.sizes().vec();
+  shape.back() = w_NK.size(0);
+  Tensor y = at::empty(shape, x.options());
+  if (y.numel() == 0) return y;
+  Tensor rows = x.reshape({-1, x.size(-1)});
+  if (rows.stride(1) != 1) rows = rows.contiguous();
+  const Tensor w = w_NK.stride(0) == 1 || w_NK.stride(1) == 1 ? w_NK : w_NK.contiguous();
+  const Tensor bias = bias_in.defined() ? bias_in.to(at::kFloat).contiguous() : bias_in;
+  kernels::linear_rows({rows.size(0), rows.size(1), w.size(0), const_data<kernels::Bf16>(rows),
+                        rows.stride(0), const_data<kernels::Bf16>(w), w.stride(1), w.stride(0),
+                        bias.defined() ? bias.const_data_ptr<float>() : nullptr, gelu,
+                        mutable_data<kernels::Bf16>(y), y.size(-1)});
+  return y;
+}
+
 // On AVX2, oneDNN is slower than the BLAS for long sums (docs/numerics.md).
 bool has_deep_products() { return !kernels::isa_available(kernels::Isa::kAvx512); }
 
@@ -73,6 +95,7 @@ bool use_deep_product(const Tensor& x) {
 }
 
 Tensor direct_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  if (use_tiles(x)) return linear_on_tiles(x, w, bias, false);
   if (!use_onednn(x)) {
     return at::linear(x, w, optional_tensor(bias.defined() ? beside(bias, x) : bias));
   }
@@ -114,6 +137,7 @@ Tensor linear_impl(const Tensor& x, const Tensor& weight, const MaybeTensor& bia
 
 Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& bias) {
   const Tensor weight = beside(weight_in, x);
+  if (use_tiles(x)) return linear_on_tiles(x, weight, bias, true);
   // oneDNN's own GELU takes 5 ns a number on AVX2 (Zen 3), ours 0.6.
   if (use_onednn(x) && kernels::isa_available(kernels::Isa::kAvx512)) {
     return in_best_type(x, weight, bias, onednn_gelu);
@@ -122,7 +146,7 @@ Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& 
 }
 
 Tensor linear_backward_input_impl(const Tensor& grad, const Tensor& weight) {
-  if (use_onednn(grad)) return in_best_type(grad, weight.t(), {}, direct_linear);
+  if (use_onednn(grad) || use_tiles(grad)) return in_best_type(grad, weight.t(), {}, direct_linear);
   return product(grad, weight);
 }
 
