@@ -19,6 +19,7 @@ struct Rounding {
 
 // Counterpart of FloatProducts in attention_simd.cpp.
 struct PairProducts : WordProducts<Rounding> {
+  static constexpr int64_t kForwardRows = kQueryTile;
   static constexpr int64_t kScoreRows = kQueryTile;
   static constexpr int64_t kQueryStep = 2;
   static constexpr int64_t kSpareRows = 0;

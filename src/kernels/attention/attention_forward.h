@@ -74,12 +74,20 @@ struct RunningRow {
   int64_t sum_vectors;
 };
 
+// Four chains, which a row of sixteen vectors is too short to make up for the wait of one.
 inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors) {
-  Floats most = broadcast(-kInfinity);
-  for (int64_t v = 0; v < vectors; ++v) {
-    most = select(lanes[v], max(most, load(scores + v * kLanes)), most);
+  constexpr int64_t kChains = 4;
+  Floats most[kChains];
+  for (Floats& chain : most) chain = broadcast(-kInfinity);
+  const auto add = [&](int64_t v, Floats& chain) {
+    chain = select(lanes[v], max(chain, load(scores + v * kLanes)), chain);
+  };
+  int64_t v = 0;
+  for (; v + kChains <= vectors; v += kChains) {
+    for (int64_t n = 0; n < kChains; ++n) add(v + n, most[n]);
   }
-  return most;
+  for (; v < vectors; ++v) add(v, most[0]);
+  return max(max(most[0], most[1]), max(most[2], most[3]));
 }
 
 // Replaces scores by weights 2^((score - max) scale), dropped ones by 0, as operands of the product
@@ -156,7 +164,7 @@ class ForwardTile {
   void start(KeyRange queries) {
     const int64_t rows = queries.end - queries.begin;
     queries_ = scratch_.queries.reserve(kQueryTile * row_words_);
-    scores_ = scratch_.scores.reserve(Products::kScoreRows * kScoreStride);
+    scores_ = scratch_.scores.reserve(Products::kForwardRows * kScoreStride);
     sums_ = scratch_.sums.reserve(kQueryTile * padded_);
     Products::pack_rows(query_rows(problem_, args_.q, plane_, problem_.shape.head_dim), queries,
                         queries_);
@@ -167,8 +175,8 @@ class ForwardTile {
 
   void add(const ScoreTile& tile) {
     ScoreTile part = tile;
-    for (int64_t i = tile.queries.begin; i < tile.queries.end; i += Products::kScoreRows) {
-      part.queries = {i, std::min(i + Products::kScoreRows, tile.queries.end)};
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; i += Products::kForwardRows) {
+      part.queries = {i, std::min(i + Products::kForwardRows, tile.queries.end)};
       add_rows(part, i - tile.queries.begin);
     }
   }

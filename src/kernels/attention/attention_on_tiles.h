@@ -16,8 +16,9 @@ template <typename Tiles>
 class TileProducts : public WordProducts<Tiles> {
  public:
   using WordProducts<Tiles>::kWordDepth;
-  // The scores of sixteen queries, and in the backward pass the gradients of their weights, take 34
-  // KiB of the 48 in the first-level cache of a processor with tiles.
+  // The scores of 32 queries, or in the backward pass those of sixteen and the gradients of their
+  // weights, take 34 KiB of the 48 in the first-level cache of a processor with tiles.
+  static constexpr int64_t kForwardRows = 2 * kTileRows;
   static constexpr int64_t kScoreRows = kTileRows;
   static constexpr int64_t kQueryStep = kTileDepth;
   static constexpr int64_t kSpareRows = kTileRows;
