@@ -112,6 +112,11 @@ Isa choose(Op op) {
   return *std::find_if(best_first.begin(), best_first.end(), is_best);
 }
 
+bool has_tiles() {
+  const Isa isa = choose(Op::kOuterProductsBf16);
+  return isa == Isa::kAmx || isa == Isa::kAmxEmulated;
+}
+
 std::vector<KernelChoice> kernel_choices() {
   std::vector<KernelChoice> choices;
   for (const OrderedList& list : kOrderedLists) {

@@ -139,6 +139,9 @@ enum class Op {
 // when LRA_KERNELS is not a known name, or names one that this processor cannot run.
 Isa choose(Op op);
 
+// True if products of bfloat16 matrices run on tiles; emulated ones included.
+bool has_tiles();
+
 struct KernelChoice {
   std::string op;              // "attention_forward"
   std::string implementation;  // "avx512"

@@ -47,6 +47,9 @@ TEST_F(Choice, EmulatesTilesOnlyWhenForced) {
   EXPECT_EQ(choose(Op::kOuterProductsBf16), Isa::kAmxEmulated);
   EXPECT_EQ(choose(Op::kFeatureAttentionBf16), Isa::kAmxEmulated);
   EXPECT_NE(choose(Op::kOuterProducts), Isa::kAmxEmulated);
+  EXPECT_TRUE(has_tiles());
+  setenv("LRA_KERNELS", "ref", 1);
+  EXPECT_FALSE(has_tiles());
 }
 
 TEST_F(Choice, RefusesUnknownNames) {

@@ -177,14 +177,13 @@ class Synthesizer : public SequenceLayer {
   }
 
   Tensor random(const Inputs& in) const {
-    const int64_t length = in.values.size(1);
     const Tensor& mask_BL = in.context.mask_BL;
     const Tensor none = config_.dot_product ? Tensor() : at::zeros_like(in.values);
     return ops::attention(
         config_.dot_product ? in.queries : none, config_.dot_product ? in.keys : none, in.values,
         {.offsets = {}, .key_blocks = {}, .right = config_.causal ? 0 : -1},
         {.keys = mask_BL, .queries = mask_BL}, {in.context.attention_dropout, in.context.key}, 0,
-        random_.narrow(1, 0, length).narrow(2, 0, length));
+        random_);
   }
 
   Tensor factorized_dense(const Inputs& in, const Tensor& hidden_BLHE) const {

@@ -87,22 +87,26 @@ void add(Tensor& sum, const Tensor& part) {
   }
 }
 
+void add(Tensor& weight, Tensor& bias, const SumsOverRows& part) {
+  add(weight, part.products);
+  add(bias, part.rows);
+}
+
 // Gradients of one part after another.
 struct FeedForwardGrads {
   bool needs_x = false;
-  Tensor x, w1, b1, w2, norm_weight, norm_bias;
+  Tensor x, w1, b1, w2, b2, norm_weight, norm_bias;
 
   void add_part(const Layers& layers, const Rows& part, const Tensor& x_rows, const Tensor& hidden,
                 const Tensor& grad, int64_t num_rows) {
     const auto inner = gelu_dropout_backward(hidden, linear_backward_input(grad, layers.w2),
                                              layers.rate, layers.key, layers.dropout_row(part));
-    add(w2, sum_of_outer_products(grad, inner.y));
-    add(b1, sum_of_rows(inner.x));
+    add(w2, b2, sum_of_outer_products_and_rows(grad, inner.y));
     const bool has_norm = layers.norm_weight.has_value();
     const auto in =
         has_norm ? layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps)
                  : LayerNormValues{x_rows, {}, {}};
-    add(w1, sum_of_outer_products(inner.x, in.y));
+    add(w1, b1, sum_of_outer_products_and_rows(inner.x, in.y));
     if (!has_norm && !needs_x) return;
     Tensor grad_x = linear_backward_input(inner.x, layers.w1);
     if (has_norm) {
@@ -179,7 +183,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
             of.w1,
             of.b1,
             of.w2,
-            sum_of_rows(grad),
+            of.b2,
             Tensor(),
             Tensor(),
             of.norm_weight,

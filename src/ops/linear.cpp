@@ -66,7 +66,7 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
 }
 
 bool use_tiles(const Tensor& x) {
-  return x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && kernels::has_linear_rows();
+  return x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && kernels::has_tiles();
 }
 
 // x [..., K] times w [N, K]^T with an optional bias, and GELU.
@@ -158,8 +158,8 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   const Tensor x_2d = x.reshape({-1, x.size(-1)});
   Tensor grad_x;
   if (need_x) grad_x = linear_backward_input(grad_2d, weight).view(x.sizes());
-  Tensor grad_weight = sum_of_outer_products(grad_2d, x_2d);
-  Tensor grad_bias = need_bias ? sum_of_rows(grad_2d) : Tensor();
+  if (!need_bias) return {grad_x, sum_of_outer_products(grad_2d, x_2d), Tensor()};
+  const auto [grad_weight, grad_bias] = sum_of_outer_products_and_rows(grad_2d, x_2d);
   return {grad_x, grad_weight, grad_bias};
 }
 

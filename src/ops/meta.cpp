@@ -142,6 +142,10 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("sum_of_outer_products", [](const Tensor& a, const Tensor& b) {
     return wide_result({a.sym_size(1), b.sym_size(1)}, a);
   });
+  m.impl("sum_of_outer_products_and_rows", [](const Tensor& a, const Tensor& b) {
+    return std::tuple(wide_result({a.sym_size(1), b.sym_size(1)}, a),
+                      wide_result({a.sym_size(1)}, a));
+  });
   m.impl("sum_of_rows", [](const Tensor& x) { return wide_result({x.sym_size(1)}, x); });
   m.impl("sum_by_token", [](const Tensor& grad, const Tensor&, int64_t rows) {
     return wide_result({rows, grad.sym_size(1)}, grad);

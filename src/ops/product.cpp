@@ -52,20 +52,25 @@ class OuterProducts {
     runs_ = std::max<int64_t>(1, parts_of(rows_, rows_part_));
   }
 
-  // [..., M, N] in the type that sums are held in.
-  Tensor sum() const {
+  // [..., M, N] in the type that sums are held in. Of matrices in bfloat16 on tiles, sums [M] are
+  // those of the rows of a, unless the pointer is null.
+  Tensor sum(Tensor* sums = nullptr) const {
     auto shape = a_.sizes().vec();
     shape.end()[-2] = m_;
     shape.end()[-1] = n_;
     const auto options = a_.options().dtype(wide_type(a_));
     if (a_.numel() == 0 || b_.numel() == 0) return at::zeros(shape, options);
     const Tensor parts = at::empty({runs_, items_ * m_ * n_}, options);
-    parallel_for_each(runs_ * items_ * blocks_, [&](int64_t index) { part(index, parts); });
-    return (runs_ == 1 ? parts : sum_of_rows(parts)).view(shape);
+    const Tensor parts_of_rows = sums == nullptr ? Tensor() : at::empty({runs_, m_}, options);
+    parallel_for_each(runs_ * items_ * blocks_,
+                      [&](int64_t index) { part(index, parts, parts_of_rows); });
+    const auto whole = [&](const Tensor& t) { return runs_ == 1 ? t : sum_of_rows(t); };
+    if (sums != nullptr) *sums = whole(parts_of_rows).view({m_});
+    return whole(parts).view(shape);
   }
 
  private:
-  void part(int64_t index, const Tensor& parts) const {
+  void part(int64_t index, const Tensor& parts, const Tensor& parts_of_rows) const {
     const int64_t block = index % blocks_, item = index / blocks_ % items_;
     const int64_t run = index / (blocks_ * items_), n_parts = parts_of(n_, n_part_);
     const int64_t i = block / n_parts * m_part_, j = block % n_parts * n_part_;
@@ -76,10 +81,17 @@ class OuterProducts {
             const_data<T>(t) + offset_of(t, item) + first * t.stride(-2) + column, t.stride(-2),
             size};
       };
-      kernels::sum_outer_products<T>(
-          count, columns(a_, i, std::min(m_part_, m_ - i)),
-          columns(b_, j, std::min(n_part_, n_ - j)),
-          mutable_data<kernels::Wide<T>>(parts) + (run * items_ + item) * m_ * n_ + i * n_ + j, n_);
+      const auto a = columns(a_, i, std::min(m_part_, m_ - i));
+      const auto b = columns(b_, j, std::min(n_part_, n_ - j));
+      auto* c =
+          mutable_data<kernels::Wide<T>>(parts) + (run * items_ + item) * m_ * n_ + i * n_ + j;
+      if constexpr (std::is_same_v<T, kernels::Bf16>) {
+        if (parts_of_rows.defined() && j == 0) {
+          float* sums = parts_of_rows.mutable_data_ptr<float>() + run * m_ + i;
+          return kernels::sum_outer_products_and_rows(count, a, b, c, n_, sums);
+        }
+      }
+      kernels::sum_outer_products<T>(count, a, b, c, n_);
     });
   }
 
@@ -167,6 +179,15 @@ Tensor sum_of_outer_products_impl(const Tensor& a, const Tensor& b) {
       library_product(a.narrow(0, runs * part, rest).t(), b.narrow(0, runs * part, rest)));
 }
 
+std::tuple<Tensor, Tensor> both_sums_impl(const Tensor& a, const Tensor& b) {
+  const bool on_tiles = a.scalar_type() == at::kBFloat16 && kernels::has_tiles() && a.numel() > 0 &&
+                        b.numel() > 0 && use_outer_products(a, b);
+  if (!on_tiles) return {sum_of_outer_products(a, b), sum_of_rows(a)};
+  Tensor rows;
+  Tensor products = OuterProducts(a, b).sum(&rows);
+  return {products, rows};
+}
+
 Tensor sum_of_rows_impl(const Tensor& x) {
   if (x.scalar_type() == at::kDouble) return x.sum(0);
   const Tensor rows = x.contiguous();
@@ -211,17 +232,24 @@ Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {
   return dispatch<"lra::sum_of_outer_products", sum_of_outer_products_impl>(a, b);
 }
 
+SumsOverRows sum_of_outer_products_and_rows(const Tensor& a, const Tensor& b) {
+  auto [products, rows] = dispatch<"lra::sum_of_outer_products_and_rows", both_sums_impl>(a, b);
+  return {products, rows};
+}
+
 Tensor sum_of_rows(const Tensor& x) { return dispatch<"lra::sum_of_rows", sum_of_rows_impl>(x); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("product(Tensor a, Tensor b) -> Tensor");
   m.def("sum_of_outer_products(Tensor a, Tensor b) -> Tensor");
+  m.def("sum_of_outer_products_and_rows(Tensor a, Tensor b) -> (Tensor, Tensor)");
   m.def("sum_of_rows(Tensor x) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("product", product_impl);
   m.impl("sum_of_outer_products", sum_of_outer_products_impl);
+  m.impl("sum_of_outer_products_and_rows", both_sums_impl);
   m.impl("sum_of_rows", sum_of_rows_impl);
 }
 

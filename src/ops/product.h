@@ -22,6 +22,13 @@ Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias);
 // bfloat16.
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b);
 
+// Both sums of the gradients of a linear layer, whose rows may be read once: products as above, and
+// rows [M] as sum_of_rows(a).
+struct SumsOverRows {
+  Tensor products, rows;
+};
+SumsOverRows sum_of_outer_products_and_rows(const Tensor& a, const Tensor& b);
+
 // x [rows, columns] -> [columns], summed over the rows; without autograd. float32 for bfloat16.
 Tensor sum_of_rows(const Tensor& x);
 

@@ -22,11 +22,9 @@ struct LinearRows {
   int64_t y_row = 0;
 };
 
-// True if linear_rows() may be called: gradients of weights are summed on tiles, too.
-bool has_linear_rows();
-
-// Before the rounding of y the error is (depth / 32 + 20) 2^-24 of the sum of absolute values;
-// numbers below 2^-126 count as 0. The bits of a row depend on nothing but the row, w and bias.
+// May be called if has_tiles(). Before the rounding of y the error is (depth / 32 + 20) 2^-24 of
+// the sum of absolute values; numbers below 2^-126 count as 0. The bits of a row depend on nothing
+// but the row, w and bias.
 void linear_rows(const LinearRows& problem);
 
 LRA_DECLARE_TILES(void linear_rows(const LinearRows& problem))

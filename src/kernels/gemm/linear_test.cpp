@@ -119,10 +119,5 @@ TEST(LinearRows, EmulationHasTheBitsOfTheProcessor) {
   }
 }
 
-TEST(LinearRows, ExistWhereGradientsOfWeightsAreSummedOnTiles) {
-  const KernelsVariable forced("ref");
-  EXPECT_FALSE(has_linear_rows());
-}
-
 }  // namespace
 }  // namespace lra::kernels

@@ -35,6 +35,12 @@ template <typename T>
 void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
                         Wide<T>* c, int64_t c_stride);
 
+// The same, and a_sums[i] = the sum over r of A(r, i), whose rows are read once for both. May be
+// called if has_tiles(). Error of a_sums: (24 + rows / 256) 2^-24 of the sum of absolute values.
+void sum_outer_products_and_rows(int64_t rows, const MatrixColumns<Bf16>& a,
+                                 const MatrixColumns<Bf16>& b, float* c, int64_t c_stride,
+                                 float* a_sums);
+
 namespace ref {
 template <typename T>
 void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
@@ -48,6 +54,7 @@ void sum_outer_products(int64_t rows, const MatrixColumns<Bf16>& a, const Matrix
                         float* c, int64_t c_stride);
 }
 LRA_DECLARE_TILES(void sum_outer_products(int64_t rows, const MatrixColumns<Bf16>& a,
-                                          const MatrixColumns<Bf16>& b, float* c, int64_t c_stride))
+                                          const MatrixColumns<Bf16>& b, float* c, int64_t c_stride,
+                                          float* a_sums = nullptr))
 
 }  // namespace lra::kernels

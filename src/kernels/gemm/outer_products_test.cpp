@@ -79,6 +79,31 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
   }
 }
 
+TEST(OuterProductsOnTiles, SumRowsInTheSamePass) {
+  for (const Isa isa : {Isa::kAmx, Isa::kAmxEmulated}) {
+    if (!isa_available(isa)) continue;
+    const KernelsVariable forced(isa_name(isa));
+    for (const auto& [rows, m, n] : kSizes) {
+      const Case<Bf16> c(rows, m, n);
+      std::vector<float> sums(static_cast<size_t>(m) + 1, -7);
+      const auto products =
+          c.run([&](auto... words) { sum_outer_products_and_rows(words..., sums.data()); });
+      EXPECT_EQ(products, c.run(sum_outer_products<Bf16>));
+      EXPECT_EQ(sums.back(), -7);
+      for (int64_t i = 0; i < m; ++i) {
+        double exact = 0, size = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+          exact += double{c.a[r * (m + kPadding) + i]};
+          size += std::abs(double{c.a[r * (m + kPadding) + i]});
+        }
+        const double chain = 24 + static_cast<double>(rows) / 256;
+        ASSERT_NEAR(sums[static_cast<size_t>(i)], exact, chain * 0x1p-24 * size)
+            << rows << " " << i;
+      }
+    }
+  }
+}
+
 TEST(OuterProductsOnTiles, EmulationHasTheBitsOfTheProcessor) {
   if (const std::string why = why_untested(Isa::kAmx); !why.empty()) GTEST_SKIP() << why;
   const auto run_with = [](const Case<Bf16>& c, const char* kernels) {

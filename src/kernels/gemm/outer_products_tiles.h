@@ -1,6 +1,7 @@
 // A block of sum_outer_products on tiles. A chunk of rows of both matrices is packed, the columns
 // of A transposed in registers, and each pair of columns of tiles then meets all of A's. Included
-// once by each file that has tiles.
+// once by each file that has tiles. While tiles multiply, the next chunk comes into the cache: from
+// further away its rows take as long as the products.
 #pragma once
 
 #include <algorithm>
@@ -19,42 +20,51 @@ inline constexpr int64_t kPackedTile = kChunkDepth * kTileSize;  // [depth][16][
 
 // Rows [first, first + rows) of sixteen columns from `column` on: word k of lane n pairs rows 2 k
 // and 2 k + 1 of column n. Zeros from the last row to the end of the tile and in the other lanes.
-template <bool kTranspose>
+// Adds the rows to `sums` [16] if kSums.
+template <bool kTranspose, bool kSums = false>
 void pack_outer_tile(const MatrixColumns<Bf16>& x, int64_t first, int64_t rows, int64_t column,
-                     float* packed) {
+                     float* packed, float* sums = nullptr) {
   const Bf16* from = x.data + first * x.row_stride + column;
   const Lanes lanes = lanes_between(0, x.columns - column);
   const auto row = [&](int64_t r) {
     return r < rows ? widen(load_half_words(lanes, from + r * x.row_stride)) : words_of(zeros());
   };
-  Floats words[kTileRows];
+  Floats words[kTileRows], even = zeros(), odd = zeros();
 #pragma GCC unroll 16
   for (int k = 0; k < kTileRows; ++k) {
-    words[k] = floats_of(add(row(2 * k), half_up(row(2 * k + 1))));
+    const Words first_half = row(2 * k), second_half = half_up(row(2 * k + 1));
+    words[k] = floats_of(add(first_half, second_half));
+    if constexpr (kSums) {
+      even = even + floats_of(half_up(first_half));
+      odd = odd + floats_of(second_half);
+    }
   }
+  if constexpr (kSums) store(sums, load(sums) + (even + odd));
   if constexpr (kTranspose) transpose_16x16(words);
 #pragma GCC unroll 16
   for (int k = 0; k < kTileRows; ++k) store(packed + k * kTileWords, words[k]);
 }
 
-// A cache line of each row of a tile.
-inline void fetch_outer_tile(const MatrixColumns<Bf16>& x, int64_t first, int64_t rows,
-                             int64_t column) {
-  for (int64_t r = 0; r < std::min(rows, kTileDepth); ++r) {
-    __builtin_prefetch(x.data + (first + r) * x.row_stride + column);
+// Part `n` of `parts` of the rows [first, end) comes into the second-level cache.
+inline void fetch_outer_rows(const MatrixColumns<Bf16>& x, int64_t first, int64_t end, int64_t n,
+                             int64_t parts) {
+  constexpr int64_t kLine = 32, kSecondLevel = 2;
+  const int64_t rows = std::max<int64_t>(end - first, 0);
+  for (int64_t r = rows * n / parts; r < rows * (n + 1) / parts; ++r) {
+    const Bf16* row = x.data + (first + r) * x.row_stride;
+    for (int64_t e = 0; e < x.columns; e += kLine) __builtin_prefetch(row + e, 0, kSecondLevel);
   }
 }
 
-// packed[column / 16][step][16][16], a step of 32 rows at a time; rows of the next step are fetched
-// ahead.
-template <bool kTranspose>
-void pack_outer_tiles(const MatrixColumns<Bf16>& x, int64_t first, int64_t rows, float* packed) {
+// packed[column / 16][step][16][16]; sums [columns] as in pack_outer_tile().
+template <bool kTranspose, bool kSums = false>
+void pack_outer_tiles(const MatrixColumns<Bf16>& x, int64_t first, int64_t rows, float* packed,
+                      float* sums = nullptr) {
   for (int64_t d = 0; d * kTileDepth < rows; ++d) {
-    const int64_t next = (d + 1) * kTileDepth;
     for (int64_t column = 0; column < x.columns; column += kTileRows) {
-      if (column % kTileDepth == 0) fetch_outer_tile(x, first + next, rows - next, column);
-      pack_outer_tile<kTranspose>(x, first + d * kTileDepth, rows - d * kTileDepth, column,
-                                  packed + column / kTileRows * kPackedTile + d * kTileSize);
+      pack_outer_tile<kTranspose, kSums>(x, first + d * kTileDepth, rows - d * kTileDepth, column,
+                                         packed + column / kTileRows * kPackedTile + d * kTileSize,
+                                         kSums ? sums + column : nullptr);
     }
   }
 }
@@ -74,7 +84,8 @@ inline void add_block(const float* block, int64_t width, int64_t rows, int64_t c
 
 template <typename Tiles>
 void sum_outer_products_on_tiles(int64_t rows, const MatrixColumns<Bf16>& a,
-                                 const MatrixColumns<Bf16>& b, float* c, int64_t c_stride) {
+                                 const MatrixColumns<Bf16>& b, float* c, int64_t c_stride,
+                                 float* a_sums) {
   thread_local AlignedBuffer space_a, space_b;
   float* packed_a = space_a.reserve(kPackedTile * kOuterRows / kTileRows);
   float* packed_b = space_b.reserve(kPackedTile * kOuterColumns / kTileRows);
@@ -83,24 +94,36 @@ void sum_outer_products_on_tiles(int64_t rows, const MatrixColumns<Bf16>& a,
   const auto tiles_of = [](int64_t columns) { return (columns + kTileRows - 1) / kTileRows; };
   const TileOperands operands{packed_a,    kTileWords, kPackedTile, kTileSize, packed_b, kTileWords,
                               kPackedTile, block,      kWidth,      0,         0};
+  const int64_t blocks = (tiles_of(a.columns) + 1) / 2 * ((tiles_of(b.columns) + 1) / 2);
   Tiles tiles;
   for (int64_t first = 0; first == 0 || first < rows; first += kTileChunk) {
-    const int64_t count = std::min(rows - first, kTileChunk);
-    pack_outer_tiles<true>(a, first, count, packed_a);
+    const int64_t count = std::min(rows - first, kTileChunk), next = first + kTileChunk;
+    int64_t block_number = 0;
+    if (a_sums == nullptr) {
+      pack_outer_tiles<true>(a, first, count, packed_a);
+    } else {
+      alignas(64) float chunk_sums[kOuterRows] = {};
+      pack_outer_tiles<true, true>(a, first, count, packed_a, chunk_sums);
+      add_block(chunk_sums, 0, 1, a.columns, first == 0, a_sums, 0);
+    }
     pack_outer_tiles<false>(b, first, count, packed_b);
     const TileCounts counts{tiles_of(a.columns), tiles_of(b.columns),
                             (count + kTileDepth - 1) / kTileDepth};
-    for_each_tile_block(counts, operands,
-                        [&]<int kDown, int kAcross>(const TileOperands& o, int64_t i, int64_t j) {
-                          TileOperands here = o;
-                          here.c_down = kTileRows * kWidth;
-                          here.c_tile = kTileWords;
-                          multiply_in_place<kDown, kAcross>(tiles, counts.depth, here, false);
-                          const int64_t row = i * kTileRows, column = j * kTileWords;
-                          add_block(block, kWidth, std::min(kDown * kTileRows, a.columns - row),
-                                    std::min(kAcross * kTileWords, b.columns - column), first == 0,
-                                    c + row * c_stride + column, c_stride);
-                        });
+    for_each_tile_block(
+        counts, operands, [&]<int kDown, int kAcross>(const TileOperands& o, int64_t i, int64_t j) {
+          for (const auto* x : {&a, &b}) {
+            fetch_outer_rows(*x, next, std::min(rows, next + kTileChunk), block_number, blocks);
+          }
+          ++block_number;
+          TileOperands here = o;
+          here.c_down = kTileRows * kWidth;
+          here.c_tile = kTileWords;
+          multiply_in_place<kDown, kAcross>(tiles, counts.depth, here, false);
+          const int64_t row = i * kTileRows, column = j * kTileWords;
+          add_block(block, kWidth, std::min(kDown * kTileRows, a.columns - row),
+                    std::min(kAcross * kTileWords, b.columns - column), first == 0,
+                    c + row * c_stride + column, c_stride);
+        });
   }
 }
 

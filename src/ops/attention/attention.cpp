@@ -29,10 +29,17 @@ Stack count_pairs(Values values) {
   return {kernels::count_visible_pairs(AttentionCall(a).get())};
 }
 
+// The part [H, L, S] of a larger table.
+Tensor part_of_table(const Tensor& bias, const Tensor& q, const Tensor& k) {
+  const bool is_larger =
+      bias.dim() == 3 && (bias.size(1) != q.size(1) || bias.size(2) != k.size(1));
+  return is_larger ? bias.narrow(1, 0, q.size(1)).narrow(2, 0, k.size(1)) : bias;
+}
+
 // Inputs from q, k, v and an optional bias, or from one tensor [B, L, 3, H, E].
 AttentionInputs inputs_of(const variable_list& t) {
   if (t.size() == 1) return {t[0].select(2, 0), t[0].select(2, 1), t[0].select(2, 2), {}};
-  return {t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor()};
+  return {t[0], t[1], t[2], t.size() > 3 ? part_of_table(t[3], t[0], t[1]) : Tensor()};
 }
 
 // Gives {out}, and of a part {out, logsumexp}.
@@ -67,6 +74,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     variable_list to;
     for (const Tensor& t : inputs) to.push_back(at::empty(t.sizes(), t.options()));
     a.in = inputs_of(inputs);
+    if (a.in.bias.defined() && a.in.bias.sizes() != to[3].sizes()) to[3].zero_();
     attention_backward(a, {.grad = grads[0].defined() ? grads[0] : at::zeros_like(out),
                            .grad_logsumexp = a.is_part ? grads[1] : Tensor(),
                            .out = out,

@@ -42,9 +42,9 @@ struct AttentionDropout {
 // q [B, L, H, E], k [B, S, H, E], v [B, S, H, V] (last axis contiguous, other strides free) ->
 // [B, L, H, V]. Weights are softmax(scale q k^T + bias), or the Laplace function of it; scale 0
 // means 1 / sqrt(E). A query without a visible key gives 0. `bias` is float32, also with bfloat16
-// inputs (float64 with float64); undefined means none. It is a table [H, L, S], or relative, [H, L
-// + S - 1]: number j - i + L - 1 for query i and key j. Neither a bias nor the Laplace function can
-// be combined with runs.
+// inputs (float64 with float64); undefined means none. It is a table [H, L, S] (of a larger one
+// the first rows and columns count), or relative, [H, L + S - 1]: number j - i + L - 1 for query i
+// and key j. Neither a bias nor the Laplace function can be combined with runs.
 Tensor attention(const Tensor& q_BLHE, const Tensor& k_BSHE, const Tensor& v_BSHE,
                  const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
                  const AttentionDropout& dropout = {}, double scale = 0,

@@ -39,8 +39,8 @@ Tensor bias_of(const Problem& p, const std::vector<Tensor>& in) {
 
 TensorFunction ours(const Problem& p) {
   return [p](const std::vector<Tensor>& in) {
-    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale, bias_of(p, in),
-                     p.weights);
+    const Tensor bias = p.bias && !p.relative ? in[3] : bias_of(p, in);
+    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale, bias, p.weights);
   };
 }
 

@@ -54,6 +54,9 @@ TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   m.impl("linear_backward", linear_backward);
   m.impl("product", product);
   m.impl("sum_of_outer_products", sum_of_outer_products);
+  m.impl("sum_of_outer_products_and_rows", [](const Tensor& a, const Tensor& b) {
+    return std::tuple(sum_of_outer_products(a, b), sum_of_rows(a));
+  });
   m.impl("sum_of_rows", sum_of_rows);
 }
 
