@@ -133,7 +133,7 @@ def lra_words(row, peer, a):
     length = LENGTHS[row["workload"]]
     sets = tables.set_words(lra_settings(row, peer, length))
     return ["bench", "--task", row["workload"], "--preset", "release", "--measure-one", row["model"], "--lengths",
-            length, "--batch", BATCH, "--data", a.data, "--real-batch", "--windows", a.windows,
+            length, "--batch", BATCH, "--data", a.data, "--real-batch", "--dtype", a.dtype, "--windows", a.windows,
             "--window-seconds", 0, "--threads", a.threads, *sets]
 
 
@@ -156,7 +156,8 @@ def measure(name, examples, peers, a):
     row = row_of(name, examples.task)
     a.batch, words = sequences_at_once(name, examples.task, a), lra_words(row, peers[0], a)
     common = {"task": examples.task, "row": name, "length": LENGTHS[examples.task], "batch": BATCH,
-              "at_once": a.batch, "threads": a.threads, "tokens": examples.num_tokens, "padding": examples.padding,
+              "at_once": a.batch, "threads": a.threads, "dtype": a.dtype, "tokens": examples.num_tokens,
+              "padding": examples.padding,
               "busy_processors": tables.warn_if_loaded(), "provenance": tables.provenance(a.threads),
               "installed": compare.installed(),
               "lra_command": " ".join(map(str, ["lra", *words])).replace(str(a.data), "DATA")}
@@ -179,7 +180,7 @@ def measure(name, examples, peers, a):
 
 
 def cell_of(peer, common):
-    cell = {**common, "kind": peer.peer[0], "peer": peer.peer[1]}
+    cell = {**common, "kind": peer.peer[0], "peer": peer.peer[1], "peer_dtype": peer.peer[3]}
     if peer.failure:
         return {**cell, "failure": peer.failure}
     for way, rates in peer.windows.items():
@@ -191,20 +192,20 @@ def cell_of(peer, common):
 
 def contenders(name, a):
     """The peers of a row, less those far behind in the table of compare.py, at its largest length."""
-    peers = [(*peer, "fp32") for peer in ROWS[name]["peers"]]
-    file = a.out / "peers.json"
+    peers = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in dict.fromkeys(("fp32", a.dtype))]
+    file = a.out / ("peers.json" if a.dtype == "fp32" else f"peers-train-{a.dtype}.json")
     cells = [c for c in json.loads(file.read_text()) if c["row"] == name and "ratio" in c] if file.exists() else []
     if not cells:
         return peers
     longest = max(c["length"] for c in cells)
-    ratios = {(c["kind"], c["peer"]): c["ratio"] for c in cells if c["length"] == longest}
+    ratios = {(c["kind"], c["peer"], c.get("peer_dtype", "fp32")): c["ratio"] for c in cells if c["length"] == longest}
     most = min(ratios.values()) * (1 + a.contenders)
-    return [peer for peer in peers if ratios.get(peer[:2], float("inf")) <= most]
+    return [peer for peer in peers if ratios.get((*peer[:2], peer[3]), float("inf")) <= most]
 
 
 def add_memory(cell, a):
     """Adds the memory that the whole batch would take the peer, padded to the full length."""
-    peer, row = (cell["kind"], cell["peer"], (), "fp32"), row_of(cell["row"], cell["task"])
+    peer, row = (cell["kind"], cell["peer"], (), cell["peer_dtype"]), row_of(cell["row"], cell["task"])
     for a.batch in (1, 2):
         found = compare.peak_with_plain_heap(peer, row, cell["full"]["length"], a)["peak_resident_bytes"]
         cell.setdefault("peer_bytes_of_one_and_two", []).append(found)
@@ -230,7 +231,7 @@ def measure_row(name, examples, a):
 
 def write(measured, a):
     """Writes the rows, including those of earlier calls."""
-    file = a.out / "peers-real.json"
+    file = a.out / ("peers-real.json" if a.dtype == "fp32" else f"peers-real-{a.dtype}.json")
     again = set(map(name_of, measured))
     kept = [c for c in (json.loads(file.read_text()) if file.exists() else []) if name_of(c) not in again]
     cells = sorted(measured + kept, key=lambda c: (list(LENGTHS).index(c["task"]), NAMES.index(c["row"])))
@@ -244,6 +245,8 @@ def parse():
     parser.add_argument("--data", required=True, help="folder of the data, as --data of lra")
     parser.add_argument("--tasks", default=",".join(LENGTHS))
     parser.add_argument("--models", default=",".join(NAMES), help="rows: " + ", ".join(NAMES))
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32",
+                        help="of lra; with bf16 every peer stands twice, as in compare.py")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--window-seconds", type=float, default=1, help="of the peers")
@@ -255,7 +258,7 @@ def parse():
     for what, known in (("tasks", LENGTHS), ("models", NAMES)):
         if unknown := set(getattr(a, what).split(",")) - set(known):
             parser.error(f"--{what}: no {', '.join(unknown)}; known: {', '.join(known)}")
-    a.mode, a.dtype, a.device = "train", "fp32", "cpu"  # as for compare.py
+    a.mode, a.device = "train", "cpu"  # as for compare.py
     return a
 
 

@@ -58,7 +58,8 @@ def page(cells, a):
     note = ("**Other programs ran** when these rows began (processors that they kept busy): "
             f"{', '.join(loaded)}.\n\n" if loaded else "")
     return ("# Training speed on real batches beside other implementations\n\n"
-            f"Written by `bench/peers/run real --data DIR --threads {a.threads} --windows {a.windows}`; the head of "
+            f"Written by `bench/peers/run real --data DIR --dtype {a.dtype} --threads {a.threads} "
+            f"--windows {a.windows}`; the head of "
             "`bench/peers/real_batches.py` says how. Tokens are those without padding. Ratio above 1: lra is faster. "
             "Memory of a peer: of all sequences of the batch at the full length, on the line through "
             "that of one and that of two.\n\n"

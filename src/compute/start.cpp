@@ -96,6 +96,7 @@ Provenance program_provenance(const CommonOptions& common) {
   for (const auto& choice : kernels::kernel_choices())
     provenance.kernels[choice.op] = chosen(choice.implementation);
   provenance.kernels["linear"] = chosen(ops::linear_choice());
+  provenance.kernels["linear_bf16"] = chosen(kernels::has_tiles() ? "amx" : ops::linear_choice());
   if (!common.on_cpu()) provenance.kernels["attention_dense_bf16"] = "library";
   return provenance;
 }
