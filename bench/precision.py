@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Accuracy with bf16 beside fp32: preset small, three seeds each, as a table.
 
-    LRA_PROGRAM=build/lra python3 bench/precision.py --data DATA [--work build/precision] [--threads N]
+    LRA_PROGRAM=build/lra python3 bench/precision.py --data DATA [--tasks text,image] [--work build/precision]
 
-DATA is a data folder with image imported; ListOps is generated there. The settings are those of the
-preset but for what CASES says, which cuts them to a third and a sixth. Both precisions begin with the
-same weights and see the same batches. A run that is done in the work folder is not made again.
+DATA is a data folder with image and text imported; ListOps is generated there. The settings are those
+of the preset but for what CASES says, which cuts them to a half to a sixth, Text to 512 bytes. Both
+precisions begin with the same weights and see the same batches. A run that is done in the work folder
+is not made again; tasks that --tasks leaves out stay in the table as they are.
 """
 import argparse
 import json
@@ -17,7 +18,9 @@ import result_tables as tables
 
 SEEDS, PRECISIONS = (0, 1, 2), ("fp32", "bf16")
 CASES = {("listops", "transformer"): ("train.steps=300", "train.eval_every=100"),
-         ("image", "local"): ("train.steps=1000", "train.eval_every=500")}
+         ("image", "local"): ("train.steps=1000", "train.eval_every=500"),
+         **{("text", model): ("task.length=512", "train.steps=1500", "train.eval_every=500")
+            for model in ("local", "linear_transformer", "s4d", "transformer")}}
 # Student's t for a two-sided interval of 95 % with two degrees of freedom.
 T_95 = 4.303
 
@@ -43,6 +46,22 @@ def row(task, model, records):
             "provenance": records["fp32", 0]["provenance"]}
 
 
+def with_rows_left_out(rows, a):
+    """All rows in the order of CASES: the new ones, and of those in the results the others."""
+    file = a.out / "precision.json"
+    earlier = json.loads(file.read_text()) if file.exists() else []
+    found = {(r["task"], r["model"]): r for r in (*earlier, *rows)}
+    return [found[case] for case in CASES if case in found]
+
+
+def where(rows):
+    """A line for each machine and program, with the tasks that ran there."""
+    tasks = {}
+    for r in rows:
+        tasks.setdefault(tables.where_measured(r["provenance"]), {})[r["task"]] = True
+    return "".join(f"- {', '.join(names)}: {place}\n" for place, names in tasks.items())
+
+
 def percent(values):
     return ", ".join(f"{100 * value:.2f}" for value in values)
 
@@ -53,7 +72,7 @@ def page(rows):
              f"{100 * statistics.mean(r['accuracies']['bf16']):.2f}",
              f"{100 * r['change_mean']:+.2f} ± {100 * r['change_half_interval_95']:.2f}",
              f"{100 * r['sampling_deviation']:.2f}"] for r in rows]
-    settings = "; ".join(f"{r['task']} with `{'`, `'.join(r['settings'])}`" for r in rows)
+    settings = "; ".join(dict.fromkeys(f"{r['task']} with `{'`, `'.join(r['settings'])}`" for r in rows))
     return (f"# bf16 beside fp32\n\nWritten by `bench/precision.py`: test accuracy in per cent after "
             f"training with `train.precision` fp32 and bf16, preset small, seeds 0 to {SEEDS[-1]}; "
             f"{settings}. The change is that of the mean over the seeds, with its interval of 95 % "
@@ -61,7 +80,7 @@ def page(rows):
             "gives one accuracy.\n\n"
             + tables.markdown(["task, model", "fp32", "bf16", "mean fp32", "mean bf16", "change",
                                "sampling"], body)
-            + f"\nRun with {tables.where_measured(rows[-1]['provenance'])}.\n")
+            + f"\nRun with:\n\n{where(rows)}")
 
 
 def main():
@@ -70,9 +89,10 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default="build/precision")
     parser.add_argument("--out", type=pathlib.Path, default="docs/results")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tasks", type=lambda text: text.split(","), default=[task for task, _ in CASES])
     a = parser.parse_args()
     rows = []
-    for task, model in CASES:
+    for task, model in (case for case in CASES if case[0] in a.tasks):
         records = {}
         for seed in SEEDS:
             for precision in PRECISIONS:
@@ -80,8 +100,9 @@ def main():
                 print(f"{task} {model} {precision} seed {seed}: {record['test']['accuracy']:.4f}", flush=True)
         rows.append(row(task, model, records))
         a.out.mkdir(parents=True, exist_ok=True)
-        (a.out / "precision.json").write_text(json.dumps(rows, indent=1) + "\n")
-        (a.out / "precision.md").write_text(page(rows))
+        all_rows = with_rows_left_out(rows, a)
+        (a.out / "precision.json").write_text(json.dumps(all_rows, indent=1) + "\n")
+        (a.out / "precision.md").write_text(page(all_rows))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7560,
     "data checks tasks": 14900,
-    "kernels ops": 25630,
+    "kernels ops": 25990,
     "layers mixers models": 7210,
     "training": 7070,
     "analysis python": 2810,

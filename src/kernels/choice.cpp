@@ -89,9 +89,7 @@ Isa forced_isa(std::string_view name) {
 }
 
 // With slow pairs, bfloat16 arrays are multiplied in float: no precision is slower than the other.
-bool is_best(Isa isa) {
-  return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa);
-}
+bool is_best(Isa isa) { return isa == Isa::kAvx512Bf16 ? has_fast_pairs() : isa_available(isa); }
 
 }  // namespace
 

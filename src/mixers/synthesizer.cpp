@@ -179,11 +179,11 @@ class Synthesizer : public SequenceLayer {
   Tensor random(const Inputs& in) const {
     const Tensor& mask_BL = in.context.mask_BL;
     const Tensor none = config_.dot_product ? Tensor() : at::zeros_like(in.values);
-    return ops::attention(
-        config_.dot_product ? in.queries : none, config_.dot_product ? in.keys : none, in.values,
-        {.offsets = {}, .key_blocks = {}, .right = config_.causal ? 0 : -1},
-        {.keys = mask_BL, .queries = mask_BL}, {in.context.attention_dropout, in.context.key}, 0,
-        random_);
+    return ops::attention(config_.dot_product ? in.queries : none,
+                          config_.dot_product ? in.keys : none, in.values,
+                          {.offsets = {}, .key_blocks = {}, .right = config_.causal ? 0 : -1},
+                          {.keys = mask_BL, .queries = mask_BL},
+                          {in.context.attention_dropout, in.context.key}, 0, random_);
   }
 
   Tensor factorized_dense(const Inputs& in, const Tensor& hidden_BLHE) const {

@@ -83,6 +83,7 @@ def other_cases():
         "batch_norm": (plain(2, 8, 6), mask(8, 5, length=8), plain(6), plain(6)),
         "linear_gelu": (plain(2, 8, 6), plain(5, 6), plain(5)),
         "sum_of_outer_products": (plain(9, 4), plain(9, 5)),
+        "sum_of_outer_products_and_rows": (plain(9, 4), plain(9, 5)),
         "sum_of_rows": (plain(9, 4).bfloat16(),),
         "sum_by_token": (plain(9, 4), torch.randint(5, (9,)), 5),
         "hash_buckets": (plain(1, 8, 2, 4), plain(2, 2, 4, 2)),

@@ -11,10 +11,10 @@ namespace {
 // adjacent in depth. Masked rows, rows from `length` on and padding are 0; `padded` is dim rounded
 // up to 16. Ranges of transposed rows begin and end at multiples of 16.
 struct FloatProducts {
-  static constexpr int64_t kWordDepth = 1;           // numbers in a word
+  static constexpr int64_t kWordDepth = 1;             // numbers in a word
   static constexpr int64_t kForwardRows = kQueryTile;  // of a tile that are computed at a time
   static constexpr int64_t kScoreRows = kQueryTile;    // the same, backward
-  static constexpr int64_t kQueryStep = 1;           // rows that depth along the queries is made of
+  static constexpr int64_t kQueryStep = 1;  // rows that depth along the queries is made of
   static constexpr int64_t kSpareRows = 0;  // rows of zeros that are read after the last sixteen
   // Words of a row with depth along E: that are multiplied, and its distance to the next.
   static int64_t words(int64_t dim) { return dim; }
