@@ -39,17 +39,16 @@ std::vector<Rows> parts_of(const Tensor& x, int64_t hidden_width) {
 
 Tensor as_rows(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// The rows that body(part of x) gives, times w2 and with b2 added, for all parts, in the shape of
-// x.
+// body(part of x) for all parts, as one array in the shape of x with the rows of w2.
 template <typename Body>
-Tensor of_all_rows(const Tensor& x, const Tensor& w2, const Tensor& b2, const Body& body) {
+Tensor of_all_rows(const Tensor& x, const Tensor& w2, const Body& body) {
   auto shape = x.sizes().vec();
   const int64_t width = shape.back() = w2.size(0);
   const Tensor rows = as_rows(x);
   const auto parts = parts_of(rows, w2.size(1));
-  if (parts.size() == 1) return linear(body(rows, parts[0]), w2, b2).view(shape);
+  if (parts.size() == 1) return body(rows, parts[0]).view(shape);
   Tensor all = at::empty({rows.size(0), width}, x.options());
-  for (const Rows& part : parts) linear_into(part.of(all), body(part.of(rows), part), w2, b2);
+  for (const Rows& part : parts) part.of(all).copy_(body(part.of(rows), part));
   return all.view(shape);
 }
 
@@ -71,11 +70,12 @@ Tensor feed_forward_impl(const Tensor& x, const Tensor& w1, const Tensor& b1, co
                          const MaybeTensor& norm_bias) {
   const Layers layers = {beside(w1, x), beside(w2, x), norm_weight,
                          norm_bias,     rate,          static_cast<uint64_t>(key)};
-  return of_all_rows(x, layers.w2, b2, [&](const Tensor& rows, const Rows& part) {
+  return of_all_rows(x, w2, [&](const Tensor& rows, const Rows& part) {
     const Tensor in = layers.normed(rows);
-    return rate == 0 ? linear_gelu(in, layers.w1, b1)
-                     : gelu_dropout(linear(in, layers.w1, b1), rate, layers.key,
-                                    layers.dropout_row(part));
+    const Tensor active = rate == 0 ? linear_gelu(in, layers.w1, b1)
+                                    : gelu_dropout(linear(in, layers.w1, b1), rate, layers.key,
+                                                   layers.dropout_row(part));
+    return linear(active, layers.w2, b2);
   });
 }
 
@@ -144,9 +144,10 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
         static_cast<uint64_t>(key)};
     variable_list saved = {
         x, layers.w1, b1, layers.w2, b2, tensor_or_empty(norm_weight), tensor_or_empty(norm_bias)};
-    const Tensor y = of_all_rows(x, layers.w2, b2, [&](const Tensor& rows, const Rows& part) {
+    const Tensor y = of_all_rows(x, w2_in, [&](const Tensor& rows, const Rows& part) {
       const Tensor hidden = saved.emplace_back(linear(layers.normed(rows), layers.w1, b1));
-      return gelu_dropout(hidden, rate, layers.key, layers.dropout_row(part));
+      return linear(gelu_dropout(hidden, rate, layers.key, layers.dropout_row(part)), layers.w2,
+                    b2);
     });
     ctx->save_for_backward(saved);
     ctx->saved_data["rate"] = rate;

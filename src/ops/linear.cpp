@@ -69,9 +69,12 @@ bool use_tiles(const Tensor& x) {
   return x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && kernels::has_tiles();
 }
 
-// y [rows, N] = x [..., K] times w [N, K]^T with an optional bias, and GELU.
-void linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias_in, bool gelu,
-                     const Tensor& y) {
+// x [..., K] times w [N, K]^T with an optional bias, and GELU.
+Tensor linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias_in, bool gelu) {
+  auto shape = x.sizes().vec();
+  shape.back() = w_NK.size(0);
+  Tensor y = at::empty(shape, x.options());
+  if (y.numel() == 0) return y;
   Tensor rows = x.reshape({-1, x.size(-1)});
   if (rows.stride(1) != 1) rows = rows.contiguous();
   const Tensor w = w_NK.stride(0) == 1 || w_NK.stride(1) == 1 ? w_NK : w_NK.contiguous();
@@ -79,14 +82,7 @@ void linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias_in,
   kernels::linear_rows({rows.size(0), rows.size(1), w.size(0), const_data<kernels::Bf16>(rows),
                         rows.stride(0), const_data<kernels::Bf16>(w), w.stride(1), w.stride(0),
                         bias.defined() ? bias.const_data_ptr<float>() : nullptr, gelu,
-                        mutable_data<kernels::Bf16>(y), y.stride(0)});
-}
-
-Tensor linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias, bool gelu) {
-  auto shape = x.sizes().vec();
-  shape.back() = w_NK.size(0);
-  Tensor y = at::empty(shape, x.options());
-  if (y.numel() > 0) linear_on_tiles(x, w_NK, bias, gelu, y.view({-1, shape.back()}));
+                        mutable_data<kernels::Bf16>(y), y.size(-1)});
   return y;
 }
 
@@ -204,14 +200,6 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return dispatch<"lra::linear", linear_impl>(x, weight, optional_tensor(bias));
-}
-
-void linear_into(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (use_tiles(x)) {
-    linear_on_tiles(x, beside(weight, x), bias, false, y);
-  } else {
-    y.copy_(linear(x, weight, bias));
-  }
 }
 
 Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {

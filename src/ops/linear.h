@@ -22,9 +22,6 @@ namespace lra::ops {
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-// The same of x [rows, K] into the rows of y [rows, N], of the type of x; without autograd.
-void linear_into(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias);
-
 // The backward pass on its own, without autograd: grad_x [..., K], grad_weight [N, K], grad_bias
 // [N].
 struct LinearGrads {
