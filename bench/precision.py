@@ -91,6 +91,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tasks", type=lambda text: text.split(","), default=[task for task, _ in CASES])
     a = parser.parse_args()
+    if unknown := set(a.tasks) - {task for task, _ in CASES}:
+        parser.error(f"--tasks: no {', '.join(sorted(unknown))}; known: {', '.join(sorted({t for t, _ in CASES}))}")
     rows = []
     for task, model in (case for case in CASES if case[0] in a.tasks):
         records = {}

@@ -11,7 +11,8 @@ the spread (largest - smallest) / median. A window of lra is one step. A peer co
 micro-batches of at most --positions, as with accumulated gradients; its window is as many of them as fill
 --window-seconds, and seldom has the update in it. A peer that is 1.5 times slower than the fastest one
 gets no further window. Of the peers of compare.py, those within --contenders of the fastest in its
-table (peers.json in --out) are measured; without that table, all.
+table (peers.json in --out, with --dtype bf16 peers-train-bf16.json) are measured; without it, all. With
+--dtype bf16 lra computes in bfloat16 and every peer stands twice, as there; the targets are those of float32.
 
 Memory is that of processes of their own: of lra with the whole batch; of the fastest peer with one and with two
 sequences of the full length, and the line through both gives that of the batch. Rows that --models and
@@ -219,7 +220,7 @@ def measure_row(name, examples, a):
 
     def alike(peer):
         settings = lra_settings(row_of(name, examples.task), peer, LENGTHS[examples.task])
-        return settings, peer[:2] if name in DENSE else ()
+        return settings, (*peer[:2], peer[3]) if name in DENSE else ()
     groups = itertools.groupby(sorted(contenders(name, a), key=alike), alike)
     cells = [cell for _, peers in groups for cell in measure(name, examples, list(peers), copy.copy(a))]
     for best in fastest(cells):

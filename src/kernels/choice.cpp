@@ -101,11 +101,12 @@ Isa choose(Op op) {
   const auto* const list = std::find_if(std::begin(kOrderedLists), std::end(kOrderedLists),
                                         [&](const OrderedList& each) { return each.op == op; });
   LRA_CHECK(list != std::end(kOrderedLists));
-  const auto best_first = list->best_first;
+  auto best_first = list->best_first;
   if (const char* forced = std::getenv("LRA_KERNELS")) {
     const Isa isa = forced_isa(forced), listed = isa == Isa::kAmxEmulated ? Isa::kAmx : isa;
-    // An op without that implementation takes its best one.
     if (std::find(best_first.begin(), best_first.end(), listed) != best_first.end()) return isa;
+    // An op without that implementation takes its best one, but tiles only if they are asked for.
+    if (best_first.front() == Isa::kAmx) best_first = best_first.subspan(1);
   }
   return *std::find_if(best_first.begin(), best_first.end(), is_best);
 }

@@ -37,6 +37,7 @@ TEST_F(Choice, ObeysTheEnvironment) {
   setenv("LRA_KERNELS", "avx512_bf16", 1);
   EXPECT_EQ(choose(Op::kAttentionBackwardBf16), Isa::kAvx512Bf16);
   EXPECT_EQ(choose(Op::kAttentionBackward), Isa::kAvx512);
+  EXPECT_EQ(choose(Op::kFeatureAttentionBf16), Isa::kAvx512);
 }
 
 TEST_F(Choice, EmulatesTilesOnlyWhenForced) {

@@ -71,13 +71,17 @@ bool use_tiles(const Tensor& x) {
 
 // x [..., K] times w [N, K]^T with an optional bias, and GELU.
 Tensor linear_on_tiles(const Tensor& x, const Tensor& w_NK, const Tensor& bias_in, bool gelu) {
+  LRA_CHECK_EQ(w_NK.dim(), 2);
+  LRA_CHECK_EQ(w_NK.size(1), x.size(-1));
+  LRA_CHECK(!bias_in.defined() || bias_in.sizes() == w_NK.sizes().slice(0, 1));
   auto shape = x.sizes().vec();
   shape.back() = w_NK.size(0);
   Tensor y = at::empty(shape, x.options());
   if (y.numel() == 0) return y;
-  Tensor rows = x.reshape({-1, x.size(-1)});
+  Tensor rows = x.reshape({y.numel() / y.size(-1), x.size(-1)});
   if (rows.stride(1) != 1) rows = rows.contiguous();
-  const Tensor w = w_NK.stride(0) == 1 || w_NK.stride(1) == 1 ? w_NK : w_NK.contiguous();
+  const bool has_unit_stride = w_NK.stride(0) == 1 || w_NK.stride(1) == 1;
+  const Tensor w = has_unit_stride ? w_NK : w_NK.clone(at::MemoryFormat::Contiguous);
   const Tensor bias = bias_in.defined() ? bias_in.to(at::kFloat).contiguous() : bias_in;
   kernels::linear_rows({rows.size(0), rows.size(1), w.size(0), const_data<kernels::Bf16>(rows),
                         rows.stride(0), const_data<kernels::Bf16>(w), w.stride(1), w.stride(0),

@@ -4,6 +4,7 @@
 
 #include "kernels/choice.h"
 #include "ops/dispatch.h"
+#include "ops/product.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 #include "ops/test_threads.h"
@@ -56,6 +57,35 @@ TEST(Linear, TakesStridedInputsAndWeights) {
   };
   expect_agrees(strided(kOurLinear), at::kFloat, strided(kLibraryLinear),
                 {random_tensor({5, 3, 12}, 9), random_tensor({12, 7}, 10), random_tensor({7}, 11)});
+}
+
+// Of x, its rows and columns, the weight's and the bias; every case in bfloat16, too, whose kernels
+// are others.
+TEST(Linear, TakesAnyStridesInBf16) {
+  const at::NoGradGuard no_grad;
+  const Tensor all = random_tensor({40, 40}, 20, at::kBFloat16);
+  const auto every_other = [&](int64_t rows, int64_t columns) {
+    return all.slice(0, 0, 40, 2).slice(1, 0, 40, 2).narrow(0, 0, rows).narrow(1, 0, columns);
+  };
+  const std::vector<std::pair<Tensor, Tensor>> cases = {
+      {all.t(), all},
+      {all, all.t()},
+      {every_other(5, 7), every_other(3, 7)},
+      {all.narrow(1, 3, 9), all.narrow(1, 4, 9)},
+      {every_other(1, 1), every_other(1, 1)},
+      {all.narrow(0, 0, 1).expand({6, 40}), all},
+      {at::empty({5, 0}, all.options()), at::empty({3, 0}, all.options())}};
+  for (const auto& [x, w] : cases) {
+    const Tensor wide = at::linear(x.to(at::kFloat), w.to(at::kFloat));
+    EXPECT_LE(relative_error(ops::linear(x, w).to(at::kFloat), wide), 0x1p-8) << x.sizes();
+  }
+}
+
+TEST(Linear, RefusesShapesThatDoNotFit) {
+  const auto ones = [](at::IntArrayRef shape) { return at::ones(shape, at::kBFloat16); };
+  EXPECT_ANY_THROW(ops::linear(ones({4, 64}), ones({8, 32})));
+  EXPECT_ANY_THROW(ops::linear_gelu(ones({4, 64}), ones({8, 64}), at::ones({1})));
+  EXPECT_ANY_THROW(sum_of_outer_products_and_rows(ones({9, 4}), ones({5, 5})));
 }
 
 TEST(Linear, TakesAStridedGradient) {

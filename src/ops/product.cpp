@@ -180,6 +180,8 @@ Tensor sum_of_outer_products_impl(const Tensor& a, const Tensor& b) {
 }
 
 std::tuple<Tensor, Tensor> both_sums_impl(const Tensor& a, const Tensor& b) {
+  LRA_CHECK(a.dim() == 2 && b.dim() == 2 && a.scalar_type() == b.scalar_type());
+  LRA_CHECK_EQ(a.size(0), b.size(0));
   const bool on_tiles = a.scalar_type() == at::kBFloat16 && kernels::has_tiles() && a.numel() > 0 &&
                         b.numel() > 0 && use_outer_products(a, b);
   if (!on_tiles) return {sum_of_outer_products(a, b), sum_of_rows(a)};

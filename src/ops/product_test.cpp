@@ -123,6 +123,11 @@ TEST(SumOfOuterProducts, IsTheGradientOfAWeight) {
     const Tensor of_bf16 = of(at::kBFloat16);
     EXPECT_EQ(of_bf16.scalar_type(), at::kFloat);
     EXPECT_LE(relative_error(of_bf16, rounded), 0x1p-8);
+    for (const auto type : {at::kDouble, at::kFloat, at::kBFloat16}) {
+      const auto both = sum_of_outer_products_and_rows(g.to(type), x.to(type));
+      EXPECT_TRUE(at::equal(both.products, of(type)));
+      EXPECT_LE(relative_error(both.rows, g.to(type).to(at::kDouble).sum(0)), 1e-5);
+    }
   }
 }
 
@@ -133,7 +138,8 @@ TEST(SumOfOuterProducts, GivesTheSameBitsAtAnyNumberOfThreads) {
       const Tensor g = random_tensor({tokens, outputs}, 13, type);
       const Tensor x = random_tensor({tokens, inputs}, 14, type);
       expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
-        return {sum_of_outer_products(g, x), sum_of_rows(g)};
+        const auto both = sum_of_outer_products_and_rows(g, x);
+        return {both.products, both.rows, sum_of_rows(g)};
       });
     }
   }

@@ -113,6 +113,13 @@ TEST(OuterProductsOnTiles, EmulationHasTheBitsOfTheProcessor) {
   for (const auto& [rows, m, n] : kSizes) {
     const Case<Bf16> c(rows, m, n);
     EXPECT_EQ(run_with(c, "amx_emulated"), run_with(c, "amx"));
+    const auto sums_with = [&](const char* kernels) {
+      const KernelsVariable forced(kernels);
+      std::vector<float> sums(static_cast<size_t>(c.m));
+      c.run([&](auto... words) { sum_outer_products_and_rows(words..., sums.data()); });
+      return sums;
+    };
+    EXPECT_EQ(sums_with("amx_emulated"), sums_with("amx"));
   }
 }
 
