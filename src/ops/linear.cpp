@@ -132,7 +132,8 @@ Tensor widened(const Tensor& x, const Tensor& w, const Tensor& bias, Product* pr
 }
 
 Tensor in_best_type(const Tensor& x, const Tensor& w, const Tensor& bias, Product* product) {
-  return has_slow_products(x) ? widened(x, w, bias, product) : product(x, w, bias);
+  const bool widens = has_slow_products(x) && x.numel() > 0;
+  return widens ? widened(x, w, bias, product) : product(x, w, bias);
 }
 
 Tensor linear_impl(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
