@@ -26,10 +26,13 @@ T_95 = 4.303
 
 
 def train(task, model, precision, seed, a):
-    """The record of a run, from the work folder when it is there."""
+    """The record of a run, from the work folder when it is there; without the caller's folders."""
     sets = tables.set_words((f"train.precision={precision}", *CASES[task, model]))
-    return tables.finished_run(a.work / f"{task}-{model}-{precision}-s{seed}",
-                               [task, model, "--preset", "small", "--seed", seed, *sets], a)
+    record = tables.finished_run(a.work / f"{task}-{model}-{precision}-s{seed}",
+                                 [task, model, "--preset", "small", "--seed", seed, *sets], a)
+    command = record["provenance"]["command"]
+    record["provenance"]["command"] = [w.replace(str(a.work), "WORK").replace(str(a.data), "DATA") for w in command]
+    return record
 
 
 def row(task, model, records):

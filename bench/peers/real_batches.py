@@ -193,8 +193,8 @@ def cell_of(peer, common):
 
 def contenders(name, a):
     """The peers of a row, less those far behind in the table of compare.py, at its largest length."""
-    peers = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in dict.fromkeys(("fp32", a.dtype))]
-    file = a.out / ("peers.json" if a.dtype == "fp32" else f"peers-train-{a.dtype}.json")
+    peers = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in compare.dtypes_of_peers(a)]
+    file = a.out / f"{compare.results_name(a)}.json"
     cells = [c for c in json.loads(file.read_text()) if c["row"] == name and "ratio" in c] if file.exists() else []
     if not cells:
         return peers
@@ -259,7 +259,7 @@ def parse():
     for what, known in (("tasks", LENGTHS), ("models", NAMES)):
         if unknown := set(getattr(a, what).split(",")) - set(known):
             parser.error(f"--{what}: no {', '.join(unknown)}; known: {', '.join(known)}")
-    a.mode, a.device = "train", "cpu"  # as for compare.py
+    a.mode, a.device, a.fp32_peers = "train", "cpu", False  # as for compare.py
     return a
 
 

@@ -59,8 +59,7 @@ TEST(Linear, TakesStridedInputsAndWeights) {
                 {random_tensor({5, 3, 12}, 9), random_tensor({12, 7}, 10), random_tensor({7}, 11)});
 }
 
-// Of x, its rows and columns, the weight's and the bias; every case in bfloat16, too, whose kernels
-// are others.
+// bfloat16 has kernels of its own, which take x and the weight with the strides that they have.
 TEST(Linear, TakesAnyStridesInBf16) {
   const at::NoGradGuard no_grad;
   const Tensor all = random_tensor({40, 40}, 20, at::kBFloat16);

@@ -12,10 +12,7 @@ namespace lra::kernels::LRA_ISA {
 inline Floats load_words(const HeadRows<Bf16>& rows, int64_t row, int64_t first) {
   fetch_ahead(rows, row, 2 * first);
   if (!rows.is_valid(row)) return zeros();
-  const Bf16* from = rows.row(row) + 2 * first;
-  const int64_t count = rows.dim - 2 * first;
-  return floats_of(join(load_half_words(lanes_between(0, count), from),
-                        load_half_words(lanes_between(0, count - kLanes), from + kLanes)));
+  return load_words(rows.row(row) + 2 * first, rows.dim - 2 * first);
 }
 
 // Words w of rows row and row + 1, from number `first` on.

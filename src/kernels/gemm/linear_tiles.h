@@ -14,15 +14,6 @@
 
 namespace lra::kernels::LRA_ISA {
 
-// The first of `count` numbers, at most 32, in words of two; zeros after them.
-inline Floats load_tile_row(const Bf16* from, int64_t count) {
-  if (count >= kTileDepth) {
-    return floats_of(join(load_half_words(from), load_half_words(from + kLanes)));
-  }
-  return floats_of(join(load_half_words(lanes_between(0, count), from),
-                        load_half_words(lanes_between(0, count - kLanes), from + kLanes)));
-}
-
 template <typename Tiles>
 class LinearOnTiles {
  public:
@@ -59,7 +50,7 @@ class LinearOnTiles {
     Floats words[kTileRows];
     for (int64_t n = 0; n < kTileRows; ++n) {
       const bool exists = column + n < p_.columns;
-      words[n] = exists ? load_tile_row(p_.w + (column + n) * p_.w_column + first, p_.depth - first)
+      words[n] = exists ? load_words(p_.w + (column + n) * p_.w_column + first, p_.depth - first)
                         : zeros();
     }
     transpose_16x16(words);
@@ -88,11 +79,7 @@ class LinearOnTiles {
       const TileCounts counts{(rows + kTileRows - 1) / kTileRows, column_tiles_, steps_};
       for_each_tile_block(
           counts, operands, [&]<int kDown, int kAcross>(const TileOperands& o, int64_t, int64_t j) {
-            TileOperands here = o;
-            here.c = block;
-            here.c_down = kTileRows * kBlockColumns;
-            here.c_tile = kTileWords;
-            multiply_in_place<kDown, kAcross>(tiles, steps_, here, false);
+            multiply_block<kDown, kAcross>(tiles, steps_, o);
             p_.gelu ? finish<true>(block, row, rows, j) : finish<false>(block, row, rows, j);
           });
     }
@@ -103,7 +90,7 @@ class LinearOnTiles {
       float* to = x + r / kTileRows * steps_ * kTileSize + r % kTileRows * kTileWords;
       const Bf16* from = p_.x + (row + std::min(r, rows - 1)) * p_.x_row;
       for (int64_t d = 0; d < steps_; ++d) {
-        store(to + d * kTileSize, load_tile_row(from + d * kTileDepth, p_.depth - d * kTileDepth));
+        store(to + d * kTileSize, load_words(from + d * kTileDepth, p_.depth - d * kTileDepth));
       }
     }
   }

@@ -25,11 +25,11 @@ void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixCol
 void sum_outer_products_and_rows(int64_t rows, const MatrixColumns<Bf16>& a,
                                  const MatrixColumns<Bf16>& b, float* c, int64_t c_stride,
                                  float* a_sums) {
-  LRA_CHECK(has_tiles());
   LRA_CHECK_LE(a.columns, kOuterRows);
   LRA_CHECK_LE(b.columns, kOuterColumns);
   const Isa isa = choose(Op::kOuterProductsBf16);
   LRA_RETURN_IF_TILES(isa, sum_outer_products(rows, a, b, c, c_stride, a_sums));
+  LRA_CHECK(has_tiles());
 }
 
 template <typename T>

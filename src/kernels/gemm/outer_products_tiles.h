@@ -94,11 +94,11 @@ void sum_outer_products_on_tiles(int64_t rows, const MatrixColumns<Bf16>& a,
   const auto tiles_of = [](int64_t columns) { return (columns + kTileRows - 1) / kTileRows; };
   const TileOperands operands{packed_a,    kTileWords, kPackedTile, kTileSize, packed_b, kTileWords,
                               kPackedTile, block,      kWidth,      0,         0};
-  const int64_t blocks = (tiles_of(a.columns) + 1) / 2 * ((tiles_of(b.columns) + 1) / 2);
+  const int64_t down = (tiles_of(a.columns) + 1) / 2;
+  const int64_t blocks = down * ((tiles_of(b.columns) + 1) / 2);
   Tiles tiles;
   for (int64_t first = 0; first == 0 || first < rows; first += kTileChunk) {
     const int64_t count = std::min(rows - first, kTileChunk), next = first + kTileChunk;
-    int64_t block_number = 0;
     if (a_sums == nullptr) {
       pack_outer_tiles<true>(a, first, count, packed_a);
     } else {
@@ -109,21 +109,18 @@ void sum_outer_products_on_tiles(int64_t rows, const MatrixColumns<Bf16>& a,
     pack_outer_tiles<false>(b, first, count, packed_b);
     const TileCounts counts{tiles_of(a.columns), tiles_of(b.columns),
                             (count + kTileDepth - 1) / kTileDepth};
-    for_each_tile_block(
-        counts, operands, [&]<int kDown, int kAcross>(const TileOperands& o, int64_t i, int64_t j) {
-          for (const auto* x : {&a, &b}) {
-            fetch_outer_rows(*x, next, std::min(rows, next + kTileChunk), block_number, blocks);
-          }
-          ++block_number;
-          TileOperands here = o;
-          here.c_down = kTileRows * kWidth;
-          here.c_tile = kTileWords;
-          multiply_in_place<kDown, kAcross>(tiles, counts.depth, here, false);
-          const int64_t row = i * kTileRows, column = j * kTileWords;
-          add_block(block, kWidth, std::min(kDown * kTileRows, a.columns - row),
-                    std::min(kAcross * kTileWords, b.columns - column), first == 0,
-                    c + row * c_stride + column, c_stride);
-        });
+    for_each_tile_block(counts, operands,
+                        [&]<int kDown, int kAcross>(const TileOperands& o, int64_t i, int64_t j) {
+                          for (const auto* x : {&a, &b}) {
+                            fetch_outer_rows(*x, next, std::min(rows, next + kTileChunk),
+                                             j / 2 * down + i / 2, blocks);
+                          }
+                          multiply_block<kDown, kAcross>(tiles, counts.depth, o);
+                          const int64_t row = i * kTileRows, column = j * kTileWords;
+                          add_block(block, kWidth, std::min(kDown * kTileRows, a.columns - row),
+                                    std::min(kAcross * kTileWords, b.columns - column), first == 0,
+                                    c + row * c_stride + column, c_stride);
+                        });
   }
 }
 

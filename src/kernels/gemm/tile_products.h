@@ -70,6 +70,15 @@ void multiply_in_place(Tiles& tiles, int64_t depth, const TileOperands& o, bool 
       o, [&]<int kTile>(float* c) { tiles.template store<kTile>(c, o.c_row); });
 }
 
+// The product of one block alone, whose tiles are neighbors in rows of o.c_row.
+template <int kDown, int kAcross, typename Tiles>
+void multiply_block(Tiles& tiles, int64_t depth, const TileOperands& o) {
+  TileOperands here = o;
+  here.c_down = kTileRows * o.c_row;
+  here.c_tile = kTileWords;
+  multiply_in_place<kDown, kAcross>(tiles, depth, here, false);
+}
+
 // Calls body<kDown, kAcross>(operands of the block, its first tile of rows, of columns); blocks of
 // the same columns follow each other, so that what they read of B stays in the first-level cache.
 template <typename Body>

@@ -69,6 +69,15 @@ inline Floats load_lanes(AllLanes, const Bf16* from) { return from_bf16(load_hal
 inline void store_lanes(float* to, AllLanes, Floats x) { store(to, x); }
 inline void store_lanes(Bf16* to, AllLanes, Floats x) { store_half_words(to, to_bf16(x)); }
 
+// The first of `count` numbers in sixteen words of two; zeros after them.
+inline Floats load_words(const Bf16* from, int64_t count) {
+  if (count >= 2 * kLanes) {
+    return floats_of(join(load_half_words(from), load_half_words(from + kLanes)));
+  }
+  return floats_of(join(load_half_words(lanes_between(0, count), from),
+                        load_half_words(lanes_between(0, count - kLanes), from + kLanes)));
+}
+
 // Calls body(n, lanes) for each run of sixteen from n on, with a mask for a last one that is
 // shorter.
 template <typename F>
