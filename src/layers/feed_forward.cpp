@@ -14,10 +14,14 @@ FeedForward::FeedForward(const Initializer& init, int64_t model_dim, int64_t hid
   fc2_ = add<Linear>("fc2", init, model_dim, hidden_dim, LinearWeights::kXavier, kBiasDeviation);
 }
 
-at::Tensor FeedForward::forward(const at::Tensor& x, double dropout, uint64_t key,
-                                const LayerNorm* norm) const {
+at::Tensor FeedForward::forward(const at::Tensor& x, double dropout, uint64_t key) const {
+  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, dropout, key);
+}
+
+at::Tensor FeedForward::with_residual(const at::Tensor& x, const LayerNorm& norm, double dropout,
+                                      uint64_t key, uint64_t residual_key) const {
   return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, dropout, key,
-                           norm ? norm->weight : at::Tensor(), norm ? norm->bias : at::Tensor());
+                           norm.weight, norm.bias, residual_key);
 }
 
 GatedFeedForward::GatedFeedForward(const Initializer& init, int64_t model_dim, int64_t hidden_dim) {

@@ -12,9 +12,11 @@ namespace lra::layers {
 class FeedForward : public Layer {
  public:
   FeedForward(const Initializer& init, int64_t model_dim, int64_t hidden_dim);
-  // x [B, L, D]. With a layer norm, of norm(x) in one operator.
-  at::Tensor forward(const at::Tensor& x, double dropout, uint64_t key,
-                     const LayerNorm* norm = nullptr) const;
+  // x [B, L, D].
+  at::Tensor forward(const at::Tensor& x, double dropout, uint64_t key) const;
+  // x + dropout(forward(norm(x))) in one operator; a key for each dropout.
+  at::Tensor with_residual(const at::Tensor& x, const LayerNorm& norm, double dropout, uint64_t key,
+                           uint64_t residual_key) const;
 
  private:
   std::shared_ptr<Linear> fc1_, fc2_;

@@ -28,6 +28,11 @@ at::Tensor LayerNorm::forward(const at::Tensor& x_BLD, const Context&) {
   return ops::layer_norm(x_BLD, weight, bias, kEps);
 }
 
+Norm::OfStream LayerNorm::of_stream(const at::Tensor& x_BLD, const Context&) {
+  const auto [norm_BLD, stream_BLD] = ops::layer_norm_of_stream(x_BLD, weight, bias, kEps);
+  return {norm_BLD, stream_BLD};
+}
+
 RmsNorm::RmsNorm(const Initializer& init, int64_t dim) {
   weight_ = register_parameter("weight", init.ones({dim}));
 }

@@ -15,6 +15,13 @@ class Norm : public Layer {
  public:
   // Padded positions of the result may hold anything finite.
   virtual at::Tensor forward(const at::Tensor& x_BLD, const Context& context) = 0;
+  // The same, and x for what else is computed from it (ops::layer_norm_of_stream).
+  struct OfStream {
+    at::Tensor norm_BLD, stream_BLD;
+  };
+  virtual OfStream of_stream(const at::Tensor& x_BLD, const Context& context) {
+    return {forward(x_BLD, context), x_BLD};
+  }
 };
 
 // (x - mean) / sqrt(variance + eps) * weight + bias over the channels of each position (Ba et al.
@@ -24,6 +31,7 @@ class LayerNorm : public Norm {
   static constexpr double kEps = 1e-6;
   LayerNorm(const Initializer& init, int64_t dim);
   at::Tensor forward(const at::Tensor& x_BLD, const Context& context = {}) override;
+  OfStream of_stream(const at::Tensor& x_BLD, const Context& context) override;
   at::Tensor weight, bias;
 };
 

@@ -24,7 +24,8 @@ EncoderBlock::EncoderBlock(const layers::Initializer& init, const ModelConfig& c
     glu_ = add<layers::GatedFeedForward>("mlp", init, config.embed_dim, config.mlp_dim);
   } else {
     mlp_ = add<layers::FeedForward>("mlp", init, config.embed_dim, config.mlp_dim);
-    if (norm_in_front_) fused_norm_ = dynamic_cast<const layers::LayerNorm*>(norm2_.get());
+    const bool adds = norm_in_front_ && residual_ && !tied_dropout_;
+    if (adds) fused_norm_ = dynamic_cast<const layers::LayerNorm*>(norm2_.get());
   }
 }
 
@@ -75,7 +76,6 @@ at::Tensor EncoderBlock::fed_forward(const at::Tensor& x, const layers::Context&
                                      const StepRandom& random) const {
   const double rate = random.rate(dropout_);
   const uint64_t key = random.key(layer_, kMlpHidden);
-  if (fused_norm_) return mlp_->forward(x, rate, key, fused_norm_);
   const at::Tensor input = norm_in_front_ ? norm2_->forward(x, context) : x;
   return mlp_ ? mlp_->forward(input, rate, key) : glu_->forward(input, rate, key);
 }
@@ -87,10 +87,15 @@ at::Tensor EncoderBlock::mixer_input(const at::Tensor& x_BLD) const {
 at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Layout& layout,
                                  const StepRandom& random) const {
   const layers::Context context = context_of(layout.padding, random);
-  const at::Tensor input = norm_in_front_ ? norm1_->forward(x_BLD, context) : x_BLD;
-  at::Tensor x = joined(mixed(x_BLD, input, layout, random), x_BLD, layout, random, kMixerOutput);
+  const auto [input, stream] =
+      norm_in_front_ ? norm1_->of_stream(x_BLD, context) : layers::Norm::OfStream{x_BLD, x_BLD};
+  at::Tensor x = joined(mixed(stream, input, layout, random), stream, layout, random, kMixerOutput);
   if (!norm_in_front_) x = norm1_->forward(x, context);
   if (!norm2_) return x;
+  if (fused_norm_) {
+    return mlp_->with_residual(x, *fused_norm_, random.rate(dropout_),
+                               random.key(layer_, kMlpHidden), random.key(layer_, kMlpOutput));
+  }
   x = joined(fed_forward(x, context, random), x, layout, random, kMlpOutput);
   return norm_in_front_ ? x : norm2_->forward(x, context);
 }

@@ -55,8 +55,9 @@ class EncoderBlock : public layers::Layer {
   bool norm_in_front_, residual_, tied_dropout_;
   double dropout_, attention_dropout_;
   uint32_t layer_;
-  std::shared_ptr<layers::Norm> norm1_, norm2_;    // norm2_: none without a feed-forward layer
-  const layers::LayerNorm* fused_norm_ = nullptr;  // norm2_, where mlp_ computes it as well
+  std::shared_ptr<layers::Norm> norm1_, norm2_;  // norm2_: none without a feed-forward layer
+  // norm2_, where mlp_ computes it and the residual as well
+  const layers::LayerNorm* fused_norm_ = nullptr;
   std::shared_ptr<mixers::SequenceLayer> mixer_;
   std::shared_ptr<layers::FeedForward> mlp_;  // one of these two, or none
   std::shared_ptr<layers::GatedFeedForward> glu_;

@@ -83,6 +83,18 @@ std::vector<Operator> pointwise_operators() {
          return feed_forward(in[0], in[1], in[2], in[3], in[4], kDropped, kDropKey, in[5], in[6]);
        },
        {x, wide, hidden, back, row, other_row + 2, row}},
+      {"feed_forward_with_residual",
+       [](const auto& in) {
+         return feed_forward(in[0], in[1], in[2], in[3], in[4], kDropped, kDropKey, in[5], in[6],
+                             kDropKey + 1);
+       },
+       {x, wide, hidden, back, row, other_row + 2, row}},
+      {"layer_norm_of_stream",
+       [](const auto& in) {
+         const auto [norm, stream] = ops::layer_norm_of_stream(in[0], in[1], in[2], 1e-6);
+         return norm * 2 + stream;
+       },
+       {x, row, other_row}},
       {"feed_forward_without_norm",
        [](const auto& in) { return feed_forward(in[0], in[1], in[2], in[3], in[4], 0, 0); },
        {x, wide, hidden, back, row}},

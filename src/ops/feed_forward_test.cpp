@@ -74,11 +74,37 @@ TEST(FeedForward, BeginsWithTheLayerNorm) {
   expect_gradient_is_slope(ours_normed, with_norm(2, 5));
 }
 
+constexpr uint64_t kResidualKey = 78;
+
+Tensor ours_around(const std::vector<Tensor>& in) {
+  const bool has_norm = in.size() > 5;
+  return feed_forward(in[0], in[1], in[2], in[3], in[4], 0.25, kKey, has_norm ? in[5] : Tensor(),
+                      has_norm ? in[6] : Tensor(), kResidualKey);
+}
+
+Tensor composed_around(const std::vector<Tensor>& in) {
+  const bool has_norm = in.size() > 5;
+  const Tensor x = has_norm ? at::layer_norm(in[0], {12}, in[5], in[6], 1e-6) : in[0];
+  const Tensor y = composed(0.25)({x, in[1], in[2], in[3], in[4]});
+  return in[0] + y * dropout_factors(y.sizes(), 0.25, kResidualKey);
+}
+
+TEST(FeedForward, AddsTheResidual) {
+  for (const int64_t length : {5, 1403}) {
+    for (const auto& in : {with_norm(3, length), feed_forward_inputs(3, length)}) {
+      expect_agrees(ours_around, at::kFloat, composed_around, in);
+      expect_agrees_in_bf16(ours_around, composed_around, in, 1);
+    }
+  }
+  expect_gradient_is_slope(ours_around, with_norm(2, 5));
+  expect_gradient_is_slope(ours_around, feed_forward_inputs(2, 5));
+}
+
 TEST(FeedForward, GivesTheSameBitsAtAnyNumberOfThreads) {
   std::vector<Tensor> in;
   for (const Tensor& t : with_norm(1, 4500)) in.push_back(t.to(at::kFloat).set_requires_grad(true));
   expect_same_bits_at_any_number_of_threads([&] {
-    const Tensor y = ours_normed(in);
+    const Tensor y = ours_around(in);
     auto results = torch::autograd::grad({y}, in, {loss_weights(y)});
     results.push_back(y.detach());
     return results;

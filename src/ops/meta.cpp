@@ -61,7 +61,7 @@ Three layer_norm_forward(const Tensor& x, const Tensor&, const Tensor&, double) 
   return {contiguous_like(x), wide_result(of_rows, x), wide_result(of_rows, x)};
 }
 Three layer_norm_backward(const Tensor&, const Tensor& x, const Tensor&, const Tensor&,
-                          const Tensor& weight) {
+                          const Tensor& weight, const MaybeTensor&) {
   return {contiguous_like(x), contiguous_like(weight), contiguous_like(weight)};
 }
 
@@ -166,8 +166,8 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("gate_backward", gate_backward);
   m.impl("silu", like_first<MaybeIn>);
   m.impl("silu_backward", gate_backward);
-  m.impl("dropout", like_first<double, int64_t>);
-  m.impl("dropout_add", like_first<In, double, int64_t>);
+  m.impl("dropout", like_first<double, int64_t, int64_t>);
+  m.impl("dropout_add", like_first<In, double, int64_t, int64_t>);
   m.impl("gelu_dropout", like_first<double, int64_t, int64_t>);
   m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
     return Two(contiguous_like(x), contiguous_like(x));

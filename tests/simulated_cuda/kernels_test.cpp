@@ -248,9 +248,14 @@ TYPED_TEST(SimulatedCuda, LayerNormMatchesTheReference) {
                                  mean.data(), rstd.data()},
                                 nullptr);
     auto scratch = unwritten<float>(cuda::layer_norm_scratch(rows, columns));
-    cuda::layer_norm_backward<T>({rows, columns, grad.data(), x.data(), mean.data(), rstd.data(),
-                                  gamma.data(), dx.data(), grad_gamma.data(), grad_beta.data()},
-                                 scratch.data(), nullptr);
+    LayerNormBackward<T> backward{
+        rows,        columns,      grad.data(), x.data(),          mean.data(),
+        rstd.data(), gamma.data(), dx.data(),   grad_gamma.data(), grad_beta.data()};
+    cuda::layer_norm_backward<T>(backward, scratch.data(), nullptr);
+    auto with_x = unwritten<T>(rows * columns);
+    backward.dx = with_x.data();
+    backward.beside = x.data();
+    cuda::layer_norm_backward<T>(backward, scratch.data(), nullptr);
     const std::vector<double> wide_x(x.begin(), x.end()), wide_grad(grad.begin(), grad.end()),
         wide_gamma(gamma.begin(), gamma.end());
     std::vector<double> want_y(x.size()), want_mean(mean.size()), want_rstd(mean.size());
@@ -278,6 +283,8 @@ TYPED_TEST(SimulatedCuda, LayerNormMatchesTheReference) {
     expect_near(mean, want_mean, 1e-6);
     expect_near(y, want_y, bound);
     expect_near(dx, want_dx, bound);
+    for (size_t n = 0; n < want_dx.size(); ++n) want_dx[n] += wide_x[n];
+    expect_near(with_x, want_dx, bound);
     expect_near(grad_gamma, want_gamma, columns == 1 ? 1e-3 : 1e-4);
     expect_near(grad_beta, want_beta, 1e-4);
   }

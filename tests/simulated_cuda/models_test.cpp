@@ -36,16 +36,20 @@ TEST_P(EveryModelOnAGpu, IsNearTheCpu) {
     for (const Setting& setting : tested_settings()) {
       SCOPED_TRACE(std::string(toml) + "; " + setting.name);
       const bool is_bf16 = setting.execution.activations == at::kBFloat16;
-      // Rounding switches some ReLUs on or off, and numbers of their gradients with them.
-      const bool has_relu = std::string_view(toml).find("relu") != std::string_view::npos;
-      const double bound = !is_bf16 ? 1e-4 : has_relu ? 0.2 : 0.1;
+      const double bound = is_bf16 ? 0.1 : 1e-4;
+      // Rounding switches some ReLUs on or off, the head's among them, and with one of those up to
+      // a third of a gradient.
+      const double gradient_bound = is_bf16 ? 0.4 : bound;
       const ConfigTable config = parse_toml(toml, "settings");
       const auto expected = results(setting, mixer, config, at::kCPU);
       const auto actual = results(setting, mixer, config, *tested_device());
       ASSERT_EQ(actual.size(), expected.size());
       for (size_t i = 0; i < expected.size(); ++i) {
         const auto distance = is_bf16 ? normwise_difference : difference;
-        EXPECT_LE(distance(actual[i].second, expected[i].second), bound) << expected[i].first;
+        const bool is_gradient = expected[i].first != "logits" && expected[i].first != "loss";
+        EXPECT_LE(distance(actual[i].second, expected[i].second),
+                  is_gradient ? gradient_bound : bound)
+            << expected[i].first;
       }
     }
   }

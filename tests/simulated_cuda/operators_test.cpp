@@ -264,8 +264,8 @@ TEST(GpuOperators, PointwiseIsThatOfTheCpu) {
         };
         const auto grads = gelu_dropout_backward(part(x), part(y), 0.1, 9, 2);
         return std::vector<Tensor>{gelu_dropout(part(x), 0.1, 9, 2), grads.x, grads.y,
-                                   ops::dropout(part(x), 0.3, 5),
-                                   dropout_add(part(x), part(y), 0.3, 5)};
+                                   ops::dropout(part(x), 0.3, 5, 3),
+                                   dropout_add(part(x), part(y), 0.3, 5, 3)};
       };
       const auto want = run(at::kCPU), got = run(*tested_device());
       for (size_t n = 0; n < want.size(); ++n) {
@@ -290,8 +290,8 @@ TEST(GpuOperators, LayerNormIsThatOfTheCpu) {
         const Tensor x = leaf(shape, 1, type, device),
                      weight = leaf({shape[1]}, 2, at::kFloat, device),
                      bias = leaf({shape[1]}, 3, at::kFloat, device);
-        const Tensor y = layer_norm(x, weight, bias, 1e-6);
-        y.backward(leaf(shape, 4, type, device).detach());
+        const auto [y, stream] = layer_norm_of_stream(x, weight, bias, 1e-6);
+        (y + stream * 2).backward(leaf(shape, 4, type, device).detach());
         std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad(), bias.grad()};
         for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
         return all;

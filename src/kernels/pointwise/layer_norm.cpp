@@ -101,7 +101,9 @@ void ref::layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin,
     for (int64_t c = 0; c < p.columns; ++c) {
       const W xhat = (static_cast<W>(x[c]) - p.mean[r]) * p.rstd[r];
       const W g = static_cast<W>(grad[c]) * p.gamma[group + c];
-      p.dx[r * p.columns + c] = p.rstd[r] * (g - mean - xhat * projection);
+      const W dx = p.rstd[r] * (g - mean - xhat * projection);
+      const int64_t n = r * p.columns + c;
+      p.dx[n] = p.beside == nullptr ? dx : static_cast<W>(p.beside[n]) + dx;
     }
   }
 }

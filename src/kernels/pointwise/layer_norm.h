@@ -44,14 +44,16 @@ struct LayerNormBackward {
   Wide<T>*grad_gamma = nullptr, *grad_beta = nullptr;  // [groups, columns]
   int64_t groups = 1;
   bool centered = true;
+  const T* beside = nullptr;  // [rows, columns], added to dx; null: nothing
 };
 
-// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = grad gamma and means over a row, not
-// centered without mean(g); grad_gamma = sum over a group's rows of grad xhat, grad_beta, unless it
-// is null, sum of grad. dx may be grad; nothing else may overlap. Rows are summed in runs of
-// kNormRows and the runs in their order: the same bits at any number of threads. Error against fp64
-// (layer_norm_test.cpp): dx 1e-6 of rstd times the row's largest |g|, and 2^-8 of itself more in
-// bfloat16; sums (kNormRows + rows / kNormRows) 2^-24 of their sum of absolute values.
+// dx = rstd (g - mean(g) - xhat mean(g xhat)) + beside with g = grad gamma and means over a row,
+// not centered without mean(g); grad_gamma = sum over a group's rows of grad xhat, grad_beta,
+// unless it is null, sum of grad. dx may be grad or beside; nothing else may overlap. Rows are
+// summed in runs of kNormRows and the runs in their order: the same bits at any number of threads.
+// Error against fp64 (layer_norm_test.cpp): dx 1e-6 of rstd times the row's largest |g|, 2^-24 of
+// itself with a gradient beside it, and 2^-8 of itself more in bfloat16; sums (kNormRows + rows /
+// kNormRows) 2^-24 of their sum of absolute values.
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p);
 

@@ -96,10 +96,11 @@ __device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, 
   const float mean_g_xhat = sum_of_warp(sum_xhat) / count;
   const float mean_g = p.centered ? sum_of_warp(sum) / count : 0;
   for_each([&](int64_t n, const float(&grad)[N], const float(&xhat)[N]) {
-    float gamma[N], dx[N];
+    float gamma[N], dx[N], beside[N] = {};
     load_floats(gamma, of_group + n);
+    if (p.beside != nullptr) load_floats(beside, p.beside + row * p.columns + n);
     for (int i = 0; i < N; ++i) {
-      dx[i] = rstd * (grad[i] * gamma[i] - mean_g - xhat[i] * mean_g_xhat);
+      dx[i] = beside[i] + rstd * (grad[i] * gamma[i] - mean_g - xhat[i] * mean_g_xhat);
     }
     store_floats(p.dx + row * p.columns + n, dx);
   });
@@ -192,7 +193,7 @@ void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream s
     launch(backward_kernel<T, n>, runs, 32 * kBackwardWarps, shared_bytes, stream, p, in_shared,
            scratch);
   };
-  with_vectors(p.columns, with, p.grad, p.x, p.gamma, p.dx, scratch);
+  with_vectors(p.columns, with, p.grad, p.x, p.gamma, p.dx, p.beside, scratch);
   launch(runs_kernel, parts_of(all, kColumns), kGroups * kColumns,
          2 * kGroups * kColumns * sizeof(float), stream, in_shared ? runs : runs * kBackwardWarps,
          all, scratch, p.grad_gamma, p.grad_beta);

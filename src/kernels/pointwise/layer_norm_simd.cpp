@@ -69,7 +69,7 @@ void forward_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end) {
   }
 }
 
-template <bool kCentered, typename T>
+template <bool kCentered, bool kBeside, typename T>
 void backward_rows(const LayerNormBackward<T>& p, int64_t begin, int64_t end, float* grad_gamma,
                    float* grad_beta) {
   std::fill_n(grad_gamma, p.groups * p.columns, 0.0f);
@@ -97,10 +97,14 @@ void backward_rows(const LayerNormBackward<T>& p, int64_t begin, int64_t end, fl
     const Floats mean_g = broadcast(kCentered ? sum_of_lanes(mean) * share : 0);
     const Floats slope = broadcast(sum_of_lanes(projection) * share);
     T* dx = p.dx + r * p.columns;
+    const T* beside = kBeside ? p.beside + r * p.columns : nullptr;
     for_each_run(p.columns, [&](int64_t c, auto lanes) {
       const Floats dy = load_lanes(lanes, grad + c), xhat = row.xhat(lanes, x + c);
       const Floats g = multiply_subtract(dy, load_lanes(lanes, gamma + c), mean_g);
-      store_lanes(dx + c, lanes, row.rstd * subtract_product(g, xhat, slope));
+      const Floats centred = subtract_product(g, xhat, slope);
+      const Floats sum = kBeside ? multiply_add(row.rstd, centred, load_lanes(lanes, beside + c))
+                                 : row.rstd * centred;
+      store_lanes(dx + c, lanes, sum);
     });
   }
 }
@@ -115,8 +119,11 @@ void layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end) {
 template <typename T>
 void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
                               float* grad_gamma, float* grad_beta) {
-  p.centered ? backward_rows<true>(p, begin, end, grad_gamma, grad_beta)
-             : backward_rows<false>(p, begin, end, grad_gamma, grad_beta);
+  const auto rows = [&]<bool kBeside>() {
+    p.centered ? backward_rows<true, kBeside>(p, begin, end, grad_gamma, grad_beta)
+               : backward_rows<false, kBeside>(p, begin, end, grad_gamma, grad_beta);
+  };
+  p.beside == nullptr ? rows.template operator()<false>() : rows.template operator()<true>();
 }
 
 template void layer_norm_rows(const LayerNormForward<float>&, int64_t, int64_t);

@@ -48,12 +48,19 @@ struct Case {
   explicit Case(const Case<float>& other) { copy(other); }
 
   LayerNormBackward<T> problem() {
-    return {rows,        columns,      grad.data(), x.data(),          mean.data(),
-            rstd.data(), gamma.data(), dx.data(),   grad_gamma.data(), grad_beta.data()};
+    LayerNormBackward<T> p{
+        rows,        columns,      grad.data(), x.data(),          mean.data(),
+        rstd.data(), gamma.data(), dx.data(),   grad_gamma.data(), grad_beta.data()};
+    if (!beside.empty()) p.beside = beside.data();
+    return p;
+  }
+  // A gradient that comes with that of x.
+  void add_beside() {
+    for (size_t n = 0; n < x.size(); ++n) beside.push_back(x[(n * 7 + 3) % x.size()]);
   }
 
   int64_t rows = 0, columns = 0;
-  std::vector<T> grad, x, dx;
+  std::vector<T> grad, x, dx, beside;
   std::vector<W> mean, rstd, gamma, grad_gamma, grad_beta;
 
  private:
@@ -64,6 +71,7 @@ struct Case {
     const auto widen = [](const auto& from, auto& to) { to.assign(from.begin(), from.end()); };
     widen(other.grad, grad);
     widen(other.x, x);
+    widen(other.beside, beside);
     widen(other.mean, mean);
     widen(other.rstd, rstd);
     widen(other.gamma, gamma);
@@ -85,7 +93,8 @@ void expect_within_the_contract(Case<T>& got) {
     }
     for (int64_t c = 0; c < got.columns; ++c) {
       const int64_t n = r * got.columns + c;
-      const double bound = 1e-6 * want.rstd[r] * most + narrow * std::abs(want.dx[n]);
+      const double beside = want.beside.empty() ? 0 : 0x1p-24;
+      const double bound = 1e-6 * want.rstd[r] * most + (beside + narrow) * std::abs(want.dx[n]);
       ASSERT_NEAR(double{got.dx[n]}, want.dx[n], bound) << got.rows << " " << got.columns;
     }
   }
@@ -212,9 +221,12 @@ template <typename T>
 void expect_contract() {
   for (const auto& [rows, columns] :
        {std::pair{1, 1}, {2, 15}, {127, 64}, {128, 17}, {129, 256}, {1000, 33}, {3, 1025}}) {
-    Case<T> got(rows, columns);
+    Case<T> got(rows, columns), with_another(rows, columns);
     layer_norm_backward(got.problem());
     expect_within_the_contract(got);
+    with_another.add_beside();
+    layer_norm_backward(with_another.problem());
+    expect_within_the_contract(with_another);
     Case<T> plain(std::min<int64_t>(rows, kNormRows), columns);
     ref::layer_norm_rows_backward(plain.problem(), 0, plain.rows, plain.grad_gamma.data(),
                                   plain.grad_beta.data());
@@ -247,20 +259,23 @@ TEST_P(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
 }
 
 template <typename T>
-void expect_same_in_place() {
+void expect_same_in_place(bool over_beside) {
   Case<T> apart(300, 50), in_place(300, 50);
+  if (over_beside) apart.add_beside();
+  if (over_beside) in_place.add_beside();
   layer_norm_backward(apart.problem());
+  std::vector<T>& to = over_beside ? in_place.beside : in_place.grad;
   auto problem = in_place.problem();
-  problem.dx = in_place.grad.data();
+  problem.dx = to.data();
   layer_norm_backward(problem);
-  for (size_t n = 0; n < apart.dx.size(); ++n) {
-    ASSERT_EQ(float{apart.dx[n]}, float{in_place.grad[n]});
-  }
+  for (size_t n = 0; n < apart.dx.size(); ++n) ASSERT_EQ(float{apart.dx[n]}, float{to[n]});
 }
 
-TEST_P(LayerNorm, MayWriteOverTheGradient) {
-  expect_same_in_place<float>();
-  expect_same_in_place<Bf16>();
+TEST_P(LayerNorm, MayWriteOverAGradient) {
+  for (const bool over_beside : {false, true}) {
+    expect_same_in_place<float>(over_beside);
+    expect_same_in_place<Bf16>(over_beside);
+  }
 }
 
 // A row that is moved or scaled has the same output, so the gradient along either is 0.

@@ -8,42 +8,46 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
+kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row) {
   return {rate, static_cast<uint64_t>(key), first_row};
 }
 
-Tensor dropout(const Tensor& x_in, double rate, int64_t key) {
-  const OnDeviceOf device(x_in);
+// y like x from kernel(count, x, y, stream); `others` are on its device.
+template <typename Kernel>
+Tensor each(const Tensor& x_in, std::initializer_list<MaybeTensor> others, const char* name,
+            const Kernel& kernel) {
+  const OnDeviceOf device(x_in, others);
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::dropout", [&]<typename T>(T) {
-    cuda::apply_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y), dropout_of(rate, key),
-                           device.stream());
+  with_device_type(x, name, [&]<typename T>(T) {
+    kernel(x.numel(), const_data<T>(x), mutable_data<T>(y), device.stream());
   });
   return y;
 }
 
-Tensor dropout_add(const Tensor& x_in, const Tensor& residual_in, double rate, int64_t key) {
-  const OnDeviceOf device(x_in, {residual_in});
-  const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
+Tensor dropout(const Tensor& x, double rate, int64_t key, int64_t first_row) {
+  const auto run = [&]<typename T>(int64_t count, const T* from, T* to, cuda::Stream stream) {
+    cuda::apply_dropout<T>(count, from, to, dropout_of(rate, key, first_row), stream);
+  };
+  return each(x, {}, "lra::dropout", run);
+}
+
+Tensor dropout_add(const Tensor& x, const Tensor& residual_in, double rate, int64_t key,
+                   int64_t first_row) {
+  const Tensor residual = residual_in.contiguous();
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
-  Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::dropout_add", [&]<typename T>(T) {
-    cuda::dropout_add<T>(x.numel(), const_data<T>(residual), const_data<T>(x), mutable_data<T>(y),
-                         dropout_of(rate, key), device.stream());
-  });
-  return y;
+  const auto run = [&]<typename T>(int64_t count, const T* from, T* to, cuda::Stream stream) {
+    cuda::dropout_add<T>(count, const_data<T>(residual), from, to, dropout_of(rate, key, first_row),
+                         stream);
+  };
+  return each(x, {residual}, "lra::dropout_add", run);
 }
 
-Tensor gelu_dropout(const Tensor& x_in, double rate, int64_t key, int64_t first_row) {
-  const OnDeviceOf device(x_in);
-  const Tensor x = x_in.contiguous();
-  Tensor y = at::empty_like(x);
-  with_device_type(x, "lra::gelu_dropout", [&]<typename T>(T) {
-    cuda::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
-                          dropout_of(rate, key, first_row), device.stream());
-  });
-  return y;
+Tensor gelu_dropout(const Tensor& x, double rate, int64_t key, int64_t first_row) {
+  const auto run = [&]<typename T>(int64_t count, const T* from, T* to, cuda::Stream stream) {
+    cuda::gelu_dropout<T>(count, from, to, dropout_of(rate, key, first_row), stream);
+  };
+  return each(x, {}, "lra::gelu_dropout", run);
 }
 
 std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tensor& grad_in,

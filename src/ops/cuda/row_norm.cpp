@@ -32,10 +32,11 @@ Three layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bi
 }
 
 Three layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
-                          const Tensor& rstd, const Tensor& weight) {
-  const OnDeviceOf device(x, {grad, mean, rstd, weight});
-  return run(RowNormGradients(grad, x, mean, rstd, weight, /*centered=*/true, /*has_bias=*/true),
-             device.stream());
+                          const Tensor& rstd, const Tensor& weight, const MaybeTensor& beside) {
+  const OnDeviceOf device(x, {grad, mean, rstd, weight, tensor_or_empty(beside)});
+  return run(
+      RowNormGradients(grad, x, mean, rstd, weight, /*centered=*/true, /*has_bias=*/true, beside),
+      device.stream());
 }
 
 Three row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool centered) {

@@ -3,6 +3,8 @@
 // thread.
 #pragma once
 
+#include <utility>
+
 #include "ops/libtorch.h"
 
 namespace lra::ops {
@@ -11,8 +13,14 @@ namespace lra::ops {
 // With bfloat16 x, weight and bias are float32, and so are the statistics.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 
+// The same, and x: the stream that a block adds to. What is computed from both may take x from
+// here, so that the gradients of the two are added in the backward pass of the norm.
+std::pair<Tensor, Tensor> layer_norm_of_stream(const Tensor& x, const Tensor& weight,
+                                               const Tensor& bias, double eps);
+
 // The two passes on their own, without autograd, for operators that begin with a norm. Statistics
-// [..., 1], float32 for bfloat16; x contiguous for the backward pass.
+// [..., 1], float32 for bfloat16; x contiguous for the backward pass, whose gradient of x comes
+// with `beside` added, of the same shape, unless that is undefined.
 struct LayerNormValues {
   Tensor y, mean, rstd;
 };
@@ -22,6 +30,7 @@ struct LayerNormGrads {
   Tensor x, weight, bias;
 };
 LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
-                                   const Tensor& rstd, const Tensor& weight);
+                                   const Tensor& rstd, const Tensor& weight,
+                                   const Tensor& beside = {});
 
 }  // namespace lra::ops

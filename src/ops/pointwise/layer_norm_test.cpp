@@ -44,6 +44,39 @@ TEST(LayerNorm, TakesStridedInputsAndGradients) {
 
 TEST(LayerNorm, GradientIsTheSlope) { expect_gradient_is_slope(kOurs, norm_inputs({3, 4, 11})); }
 
+// One layer's use of a norm and of the stream that it is of.
+TEST(LayerNorm, AddsTheGradientOfTheStream) {
+  const TensorFunction ours = [](const std::vector<Tensor>& in) {
+    const auto [norm, stream] = layer_norm_of_stream(in[0], in[1], in[2], 1e-6);
+    return norm.square() + stream * 3;
+  };
+  const TensorFunction library = [](const std::vector<Tensor>& in) {
+    return kLibrary(in).square() + in[0] * 3;
+  };
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 5}, {2, 7, 64}, {4, 100, 33}}) {
+    expect_agrees(ours, at::kFloat, library, norm_inputs(shape));
+    expect_agrees_in_bf16(ours, library, norm_inputs(shape), 1);
+  }
+  expect_gradient_is_slope(ours, norm_inputs({3, 4, 11}));
+  const auto strided = [](const TensorFunction& f) {
+    return [f](const std::vector<Tensor>& in) { return f({in[0].transpose(0, 1), in[1], in[2]}); };
+  };
+  expect_agrees(strided(ours), at::kFloat, strided(library), norm_inputs({6, 9, 20}));
+}
+
+// A gradient of one of the two alone.
+TEST(LayerNorm, TakesTheNormOrTheStreamAlone) {
+  std::vector<Tensor> in;
+  for (const Tensor& t : norm_inputs({4, 12})) in.push_back(t.to(at::kFloat).requires_grad_());
+  const auto both = layer_norm_of_stream(in[0], in[1], in[2], 1e-6);
+  const Tensor of_norm = torch::autograd::grad({both.first}, {in[0]}, {loss_weights(both.first)},
+                                               /*retain_graph=*/true)[0];
+  const Tensor y = layer_norm(in[0], in[1], in[2], 1e-6);
+  EXPECT_TRUE(at::equal(of_norm, torch::autograd::grad({y}, {in[0]}, {loss_weights(y)})[0]));
+  const Tensor of_stream = torch::autograd::grad({both.second.sum()}, {in[0]})[0];
+  EXPECT_TRUE(at::equal(of_stream, at::ones_like(in[0])));
+}
+
 TEST(LayerNorm, AddsTheGradientsOfManyRowsUpInFloat32) {
   // In bfloat16 a sum of ones would stop at 256.
   const Tensor x = random_tensor({4, 1250, 3}, 7, at::kBFloat16).set_requires_grad(true);

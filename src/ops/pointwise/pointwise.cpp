@@ -7,39 +7,40 @@ namespace lra::ops {
 namespace {
 
 // Schemas know signed integers only; the bits of the key pass unchanged.
-kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
+kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row) {
   return {rate, static_cast<uint64_t>(key), first_row};
 }
 
-Tensor dropout_impl(const Tensor& x_in, double rate, int64_t key) {
+// y like x from kernel(count, x, y).
+template <typename Kernel>
+Tensor each(const Tensor& x_in, const char* name, const Kernel& kernel) {
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::dropout", [&]<typename T>(T) {
-    kernels::apply_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
-                              dropout_of(rate, key));
-  });
+  with_float_type(x, name,
+                  [&]<typename T>(T) { kernel(x.numel(), const_data<T>(x), mutable_data<T>(y)); });
   return y;
 }
 
-Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double rate, int64_t key) {
-  const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
+Tensor dropout_impl(const Tensor& x, double rate, int64_t key, int64_t first_row) {
+  return each(x, "lra::dropout", [&]<typename T>(int64_t count, const T* from, T* to) {
+    kernels::apply_dropout<T>(count, from, to, dropout_of(rate, key, first_row));
+  });
+}
+
+Tensor dropout_add_impl(const Tensor& x, const Tensor& residual_in, double rate, int64_t key,
+                        int64_t first_row) {
+  const Tensor residual = residual_in.contiguous();
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
-  Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::dropout_add", [&]<typename T>(T) {
-    kernels::dropout_add<T>(x.numel(), const_data<T>(residual), const_data<T>(x),
-                            mutable_data<T>(y), dropout_of(rate, key));
+  return each(x, "lra::dropout_add", [&]<typename T>(int64_t count, const T* from, T* to) {
+    kernels::dropout_add<T>(count, const_data<T>(residual), from, to,
+                            dropout_of(rate, key, first_row));
   });
-  return y;
 }
 
-Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key, int64_t first_row) {
-  const Tensor x = x_in.contiguous();
-  Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::gelu_dropout", [&]<typename T>(T) {
-    kernels::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
-                             dropout_of(rate, key, first_row));
+Tensor gelu_dropout_impl(const Tensor& x, double rate, int64_t key, int64_t first_row) {
+  return each(x, "lra::gelu_dropout", [&]<typename T>(int64_t count, const T* from, T* to) {
+    kernels::gelu_dropout<T>(count, from, to, dropout_of(rate, key, first_row));
   });
-  return y;
 }
 
 std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in,
@@ -54,43 +55,48 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
   return {y, grad_x};
 }
 
-Tensor composed_dropout_add(const Tensor& x, const Tensor& residual, double rate, int64_t key) {
+Tensor composed_dropout_add(const Tensor& x, const Tensor& residual, double rate, int64_t key,
+                            int64_t first_row) {
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
-  return residual + dropout(x, rate, static_cast<uint64_t>(key));
+  return residual + dropout(x, rate, static_cast<uint64_t>(key), first_row);
 }
 
 Tensor composed_gelu_dropout(const Tensor& x, double rate, int64_t key, int64_t first_row) {
-  const int64_t before = first_row * kernels::kDropoutRowLength;
-  const Tensor y = at::constant_pad_nd(at::gelu(x, "tanh").flatten(), {before, 0});
-  return dropout(y, rate, static_cast<uint64_t>(key)).slice(0, before).view(x.sizes());
+  return dropout(at::gelu(x, "tanh"), rate, static_cast<uint64_t>(key), first_row);
 }
 
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key,
+                        int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->saved_data["rate"] = rate;
     ctx->saved_data["key"] = key;
-    return dropout(x, rate, static_cast<uint64_t>(key));
+    ctx->saved_data["first_row"] = first_row;
+    return dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
-    return {dropout(grads[0], ctx->saved_data["rate"].toDouble(), key), Tensor(), Tensor()};
+    const double rate = ctx->saved_data["rate"].toDouble();
+    return {dropout(grads[0], rate, key, ctx->saved_data["first_row"].toInt()), Tensor(), Tensor(),
+            Tensor()};
   }
 };
 
 struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& residual, double rate,
-                        int64_t key) {
+                        int64_t key, int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->saved_data["rate"] = rate;
     ctx->saved_data["key"] = key;
-    return dropout_add(x, residual, rate, static_cast<uint64_t>(key));
+    ctx->saved_data["first_row"] = first_row;
+    return dropout_add(x, residual, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
     const double rate = ctx->saved_data["rate"].toDouble();
     // Both inputs have the same gradient without dropout: no pass over memory.
-    return {rate == 0 ? grads[0] : dropout(grads[0], rate, key), grads[0], Tensor(), Tensor()};
+    const int64_t first_row = ctx->saved_data["first_row"].toInt();
+    return {dropout(grads[0], rate, key, first_row), grads[0], Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -123,14 +129,15 @@ struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
 
 }  // namespace
 
-Tensor dropout(const Tensor& x, double rate, uint64_t key) {
+Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row) {
   if (rate == 0) return x;
-  return dispatch<"lra::dropout", dropout_impl>(x, rate, static_cast<int64_t>(key));
+  return dispatch<"lra::dropout", dropout_impl>(x, rate, static_cast<int64_t>(key), first_row);
 }
 
-Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key) {
+Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key,
+                   int64_t first_row) {
   return dispatch<"lra::dropout_add", dropout_add_impl>(x, residual, rate,
-                                                        static_cast<int64_t>(key));
+                                                        static_cast<int64_t>(key), first_row);
 }
 
 Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row) {
@@ -146,8 +153,8 @@ GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, doub
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("dropout(Tensor x, float rate, int key) -> Tensor");
-  m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor",
+  m.def("dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor");
+  m.def("dropout_add(Tensor x, Tensor residual, float rate, int key, int first_row=0) -> Tensor",
         composed_dropout_add);
   m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor",
         composed_gelu_dropout);

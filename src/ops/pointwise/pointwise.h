@@ -9,14 +9,15 @@
 
 namespace lra::ops {
 
-// y = dropout(x); any shape.
-Tensor dropout(const Tensor& x, double rate, uint64_t key);
+// y = dropout(x); any shape. Of a part of an array, first_row rows of kernels::kDropoutRowLength
+// elements lie before it, here and below.
+Tensor dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
 
 // y = residual + dropout(x); both of one shape.
-Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key);
+Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key,
+                   int64_t first_row = 0);
 
-// y = dropout(gelu_tanh(x)). Of a part of an array, first_row rows of kernels::kDropoutRowLength
-// elements lie before it.
+// y = dropout(gelu_tanh(x)).
 Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
 // y again and grad of x, given grad of y, in one pass; without autograd.
 struct GeluDropoutGrads {

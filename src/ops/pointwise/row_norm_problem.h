@@ -51,7 +51,8 @@ struct RowNormForward {
 // The same for the gradients of x, the weight and perhaps the bias.
 struct RowNormGradients {
   RowNormGradients(const Tensor& grad_in, const Tensor& x_in, const Tensor& mean_in,
-                   const Tensor& rstd_in, const Tensor& weight_in, bool centered, bool has_bias)
+                   const Tensor& rstd_in, const Tensor& weight_in, bool centered, bool has_bias,
+                   const MaybeTensor& beside_in = {})
       : centered(centered),
         grad(grad_in.contiguous()),
         x(x_in.contiguous()),
@@ -64,6 +65,9 @@ struct RowNormGradients {
     LRA_CHECK_EQ(grad.sizes(), x.sizes());
     LRA_CHECK(mean.numel() == x.numel() / weight.size(-1) && rstd.numel() == mean.numel());
     if (has_bias) of_bias = at::empty_like(weight);
+    if (!beside_in) return;
+    LRA_CHECK(beside_in->sizes() == x.sizes() && beside_in->scalar_type() == x.scalar_type());
+    beside = beside_in->contiguous();
   }
 
   template <typename T>
@@ -81,11 +85,12 @@ struct RowNormGradients {
             .grad_gamma = mutable_data<W>(of_weight),
             .grad_beta = of_bias.defined() ? mutable_data<W>(of_bias) : nullptr,
             .groups = weight.numel() / columns,
-            .centered = centered};
+            .centered = centered,
+            .beside = beside.defined() ? const_data<T>(beside) : nullptr};
   }
 
   bool centered;
-  Tensor grad, x, mean, rstd, weight, of_x, of_weight, of_bias;
+  Tensor grad, x, mean, rstd, weight, of_x, of_weight, of_bias, beside;
 };
 
 }  // namespace lra::ops
