@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Profile of a training step, for every model: shares of time of kinds of operators.
 
-    LRA_PROGRAM=build/lra python3 bench/step_profile.py --data DATA [--tasks text,image] [--models A,B]
+    LRA_PROGRAM=build/lra python3 bench/step_profile.py --data DATA [--dtypes fp32,bf16] [--tasks text,image] [--models A,B]
 
-Text as released, batch 4, at 1,024 and 4,096 tokens, and the narrow presets of Image and Pathfinder, batch 32, one
-thread: what bench/peers compares. Steps are traced with `lra train --profile`, and the time of an
+Text as released, batch 4, at 1,024 and 4,096 tokens, and the narrow presets of Image and Pathfinder, batch 32, two
+threads: what bench/peers compares. Steps are traced with `lra train --profile`, and the time of an
 operator is that without what it calls. DATA holds the prepared tasks, as `lra data` writes them. Figures are
 the mean of --steps steps. Models or tasks that are left out stay as they are in the results.
 """
 import argparse
 import collections
+import itertools
 import json
 import pathlib
 import tempfile
@@ -17,12 +18,13 @@ import tempfile
 import result_tables as tables
 
 WARM_UP = 10  # steps that lra trains before it traces
+THREADS = 2
 NARROW = ("transformer", "local", "linformer", "linear_transformer", "performer")
 # Task -> sequences a step, lengths, models. None: the task's own length.
 TASKS = {"text": (4, (1024, 4096), tables.MODELS), "image": (32, (None,), NARROW),
          "pathfinder": (32, (None,), NARROW)}
 # The first kind whose word is in an operator's name; what computes products, what has no other name.
-KINDS = {"weight gradients": ("sum_of_outer_products",),
+KINDS = {"weight gradients": ("sum_of_outer_products", "sum_of_rows"),
          "products": ("_linear_pointwise", "::mm", "::bmm", "addmm", "lra::product", "lra::linear"),
          "mixing": ("attention", "sinkhorn", "softmax", "sort", "hash", "logsumexp", "argmax"),
          "GELU and dropout": ("gelu", "dropout", "feed_forward"),
@@ -32,14 +34,14 @@ KINDS = {"weight gradients": ("sum_of_outer_products",),
 OTHER = "the rest"
 
 
-def trace(task, model, length, a, folder):
+def trace(task, model, length, dtype, a, folder):
     """Microseconds by operator, of all traced steps."""
-    settings = (f"train.batch_size={TASKS[task][0]}", "train.trim_padding=false", f"train.steps={WARM_UP + a.steps}",
+    settings = (f"train.precision={dtype}", f"train.batch_size={TASKS[task][0]}", "train.trim_padding=false", f"train.steps={WARM_UP + a.steps}",
                 "train.warmup_steps=1", "train.eval_examples=4", "train.test_examples=4",
                 "train.checkpoint_every=0", "train.memory_check=off",
                 *((f"task.length={length}", "task.validation=test") if length else ()))
     file = folder / "trace.json"
-    tables.run_json(["train", task, model, "--preset", "release", "--data", a.data, "--threads", 1, "--out",
+    tables.run_json(["train", task, model, "--preset", "release", "--data", a.data, "--threads", THREADS, "--out",
                      folder / "run", "--profile", file, "--profile-steps", a.steps,
                      *tables.set_words(settings)])
     events = [e for e in json.loads(file.read_text())["traceEvents"]
@@ -65,24 +67,24 @@ def kind_of(name):
     return next((kind for kind, words in KINDS.items() if any(w in name for w in words)), OTHER)
 
 
-def measure(task, model, length, a):
+def measure(task, model, length, dtype, a):
     with tempfile.TemporaryDirectory() as folder:
-        times = trace(task, model, length, a, pathlib.Path(folder))
+        times = trace(task, model, length, dtype, a, pathlib.Path(folder))
     kinds = collections.Counter()
     for op, time in times.items():
         kinds[kind_of(op)] += time
     total = sum(times.values())
-    result = {"task": task, "model": model, "length": length, "seconds": total / a.steps / 1e6,
+    result = {"task": task, "model": model, "length": length, "dtype": dtype, "seconds": total / a.steps / 1e6,
             "shares": {kind: kinds[kind] / total for kind in (*KINDS, OTHER)},
             "operators": {op: time / total for op, time in times.most_common(8)},
-            "steps": a.steps, "provenance": tables.provenance(1)}
+            "steps": a.steps, "provenance": tables.provenance(THREADS)}
     print(f"{name(result)}: {result['seconds']:.3f} s a step", flush=True)
     return result
 
 
 def name(result):
     length = f", {result['length']:,}" if result["length"] else ""
-    return f"{result['task']}, {result['model']}{length}"
+    return f"{result['task']}, {result['model']}{length}, {result['dtype']}"
 
 
 def row(result):
@@ -97,8 +99,8 @@ def page(results):
     wheres = dict.fromkeys(tables.where_measured(r["provenance"]) for r in results)
     steps = dict.fromkeys(str(r["steps"]) for r in results)
     return ("# Where a training step spends its time\n\nWritten by `bench/step_profile.py`: release presets, Text "
-            f"with 4 sequences a step, Image and Pathfinder with 32, fp32, one thread; mean of {' or '.join(steps)} steps.\n\n"
-            + tables.markdown(["task, model, length", "seconds a step", *KINDS, OTHER], map(row, results))
+            f"with 4 sequences a step, Image and Pathfinder with 32, two threads; mean of {' or '.join(steps)} steps.\n\n"
+            + tables.markdown(["task, model, length, precision", "seconds a step", *KINDS, OTHER], map(row, results))
             + f"\nOperators:\n\n{operators}\n\nMeasured with {'; '.join(wheres)}.\n")
 
 
@@ -107,6 +109,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--models", default=",".join(tables.MODELS))
+    parser.add_argument("--dtypes", default="fp32,bf16")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default="docs/results")
     a = parser.parse_args()
@@ -116,8 +119,8 @@ def main():
     for task in a.tasks.split(","):
         _, lengths, models = TASKS[task]
         for model in filter(a.models.split(",").__contains__, models):
-            for length in lengths:
-                result = measure(task, model, length, a)
+            for length, dtype in itertools.product(lengths, a.dtypes.split(",")):
+                result = measure(task, model, length, dtype, a)
                 results[name(result)] = result
     results = list(results.values())
     file.write_text(json.dumps(results, indent=1) + "\n")

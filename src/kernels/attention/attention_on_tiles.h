@@ -72,7 +72,7 @@ class TileProducts : public WordProducts<Tiles> {
   // An odd number of vectors ends inside a step of depth.
   static void end_weights(float* row, int64_t vectors) {
     if (vectors % 2 != 0)
-      store_half_words(row + vectors * kLanes / kWordDepth, narrow(words_of(zeros())));
+      store_half_words(row + vectors * kLanes / kWordDepth, upper_halves(words_of(zeros())));
   }
 
   static void end_tile(const FinishedTile& to, int64_t rows, int64_t vectors) {

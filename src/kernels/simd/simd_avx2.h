@@ -135,9 +135,9 @@ inline Words widen(HalfWords x) {
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.bits, 1))};
 }
 inline Words join(HalfWords low, HalfWords high) { return {low.bits, high.bits}; }
-// Narrows words below 2^16.
-inline HalfWords narrow(Words x) {
-  return {_mm256_permute4x64_epi64(_mm256_packus_epi32(x.low, x.high), 0xD8)};
+inline HalfWords upper_halves(Words x) {
+  const __m256i low = _mm256_srli_epi32(x.low, 16), high = _mm256_srli_epi32(x.high, 16);
+  return {_mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8)};
 }
 
 inline Floats operator+(Floats a, Floats b) {
@@ -294,6 +294,7 @@ inline Words half_up(Words x) {
 inline Words half_down(Words x) {
   return {_mm256_srli_epi32(x.low, 16), _mm256_srli_epi32(x.high, 16)};
 }
+inline Words add_odd(Words x, Words of) { return add(x, bit_and(half_down(of), broadcast(1))); }
 inline Lanes at_least_unsigned(Words a, Words b) {
   return gather_lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(a.low, b.low), a.low),
                       _mm256_cmpeq_epi32(_mm256_max_epu32(a.high, b.high), a.high));

@@ -88,7 +88,11 @@ inline void store_half_words(void* to, Lanes lanes, HalfWords x) {
   _mm256_mask_storeu_epi16(to, lanes, x.bits);
 }
 inline Words widen(HalfWords x) { return _mm512_cvtepu16_epi32(x.bits); }
-inline HalfWords narrow(Words x) { return {_mm512_cvtepi32_epi16(x)}; }
+inline HalfWords upper_halves(Words x) {
+  const __m512i odd = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 29, 27,
+                                       25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return {_mm512_castsi512_si256(_mm512_permutexvar_epi16(odd, x))};
+}
 inline Words join(HalfWords low, HalfWords high) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low.bits), high.bits, 1);
 }
@@ -147,6 +151,10 @@ inline Words words_of(Floats x) { return _mm512_castps_si512(x); }
 inline Floats floats_of(Words x) { return _mm512_castsi512_ps(x); }
 inline Words add(Words a, Words b) { return _mm512_add_epi32(a, b); }
 inline Words subtract(Words a, Words b) { return _mm512_sub_epi32(a, b); }
+inline Words add_odd(Words x, Words of) {
+  const __mmask16 is_odd = _mm512_test_epi32_mask(of, _mm512_set1_epi32(0x10000));
+  return _mm512_mask_add_epi32(x, is_odd, x, _mm512_set1_epi32(1));
+}
 inline Words bit_and(Words a, Words b) { return _mm512_and_epi32(a, b); }
 inline Words bit_or(Words a, Words b) { return _mm512_or_epi32(a, b); }
 inline Words exclusive_or(Words a, Words b, Words c) {

@@ -180,10 +180,9 @@ inline Words widen(HalfWords x) {
   return {{vmovl_u16(vget_low_u16(x.low)), vmovl_high_u16(x.low), vmovl_u16(vget_low_u16(x.high)),
            vmovl_high_u16(x.high)}};
 }
-// Narrows words below 2^16.
-inline HalfWords narrow(Words x) {
-  return {vcombine_u16(vmovn_u32(x.of[0]), vmovn_u32(x.of[1])),
-          vcombine_u16(vmovn_u32(x.of[2]), vmovn_u32(x.of[3]))};
+inline HalfWords upper_halves(Words x) {
+  return {vcombine_u16(vshrn_n_u32(x.of[0], 16), vshrn_n_u32(x.of[1], 16)),
+          vcombine_u16(vshrn_n_u32(x.of[2], 16), vshrn_n_u32(x.of[3], 16))};
 }
 inline Words join(HalfWords low, HalfWords high) {
   return {{vreinterpretq_u32_u16(low.low), vreinterpretq_u32_u16(low.high),
@@ -330,6 +329,7 @@ inline Words half_up(Words x) {
 inline Words half_down(Words x) {
   return words([&](int n) { return vshrq_n_u32(x.of[n], 16); });
 }
+inline Words add_odd(Words x, Words of) { return add(x, bit_and(half_down(of), broadcast(1))); }
 inline Lanes at_least_unsigned(Words a, Words b) {
   return gather_lanes(words([&](int n) { return vcgeq_u32(a.of[n], b.of[n]); }));
 }
