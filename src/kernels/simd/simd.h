@@ -15,8 +15,7 @@
 //   store_sums(to, a, b, c, d): the sums of the lanes of four vectors, added in another order
 //   multiply_wide(x, m, high, low): all 64 bits of the product of each word
 //   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 only AVX-512 gives no 0
-//   add_odd(x, of)   x + 1 where bit 16 of the second word is set, else x
-//   upper_halves(x)  of each word
+//   add_odd(x, of)   x + 1 where bit 16 of `of` is set, else x; upper_halves(x) of the words
 //   join(low, high)  thirty-two half words in their order
 #pragma once
 
@@ -46,8 +45,7 @@ inline Lanes lanes_between(int64_t begin, int64_t end) {
 
 // Bf16(x) of each lane, without the instructions that not every processor has.
 inline HalfWords to_bf16(Floats x) {
-  const Words word = words_of(x);
-  const Words sum = add_odd(add(word, broadcast(0x7FFF)), word);
+  const Words sum = add_odd(add(words_of(x), broadcast(0x7FFF)), words_of(x));
   return upper_halves(select(is_nan(x), broadcast(0x7FC00000), sum));
 }
 inline Floats from_bf16(HalfWords x) { return floats_of(half_up(widen(x))); }
