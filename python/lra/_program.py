@@ -57,9 +57,12 @@ def folder() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Variables with which the program finds presets, this interpreter and torch's libraries."""
+    """Variables with which the program finds presets, this interpreter and torch's libraries, and its
+    threads wait as they should."""
     variables = dict(os.environ)
     variables["LRA_INTERPRETER"] = sys.executable
+    if "OMP_WAIT_POLICY" not in variables:
+        variables.setdefault("GOMP_SPINCOUNT", "10000")  # as src/cli/without_tensors.cpp does
     for root in (_PACKAGE, _PACKAGE.parents[1]):  # installed, in a checkout
         if (root / "configs" / "tasks").is_dir():
             variables.setdefault("LRA_CONFIGS", str(root / "configs"))

@@ -1,7 +1,9 @@
 // The program without LibTorch: in the place of src/compute and of what settings ask of tensors.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -22,10 +24,21 @@ int refuse_library(const std::string& library, const std::string& what) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
+// Threads of OpenMP wait for the next region by turning in a loop, for milliseconds unless told
+// otherwise. Where another program wants a processor, those that turn take it from the one that all
+// wait for (docs/speed.md). The library reads the variable when it is loaded, as it is by now, so
+// this program begins again. Where that is not possible it goes on.
+void wait_for_threads_briefly(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  ::setenv("GOMP_SPINCOUNT", "10000", 1);  // also in python/lra/_program.py
+  ::execv("/proc/self/exe", argv);
+}
+
 }  // namespace
 
 int run_with_tensors(int argc, char** argv) {
   stop_listening();  // the library has its own handlers of signals
+  wait_for_threads_briefly(argv);
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::string path = program.parent_path() / "liblra_python.so";

@@ -90,3 +90,23 @@ for threads in 1 2; do
 done
 diff -r made-1 made-2 || fail "data made with one and two threads differs"
 passed "data made with one and two threads is the same"
+
+# spin_count VARIABLE...: GOMP_SPINCOUNT of a training process that is started with these.
+spin_count() {
+  local pid
+  env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT "$@" "$LRA_PROGRAM" train listops transformer --data data --out spin \
+    --threads 2 --quiet --set task.length=128 --set train.batch_size=8 --set train.steps=100000 2>err &
+  pid=$!
+  for _ in {1..300}; do
+    [[ -s spin/metrics.jsonl ]] && break
+    sleep 0.1
+  done
+  tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^GOMP_SPINCOUNT=//p'
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+  rm -rf spin
+}
+[[ $(spin_count) == 10000 ]] || fail "threads of a training process turn for as long as OpenMP likes"
+[[ $(spin_count GOMP_SPINCOUNT=7) == 7 ]] || fail "another GOMP_SPINCOUNT is not kept"
+[[ -z $(spin_count OMP_WAIT_POLICY=passive) ]] || fail "GOMP_SPINCOUNT is set beside OMP_WAIT_POLICY"
+passed "threads wait briefly unless the environment says how"
