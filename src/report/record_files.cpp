@@ -59,6 +59,30 @@ void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& seen,
   }
 }
 
+// The wanted files at `paths`, and for runs those that it names themselves.
+std::set<fs::path> found_files(const std::vector<std::string>& paths, Wanted wanted,
+                               std::vector<std::string>* problems) {
+  std::set<fs::path> found, seen;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    if (error) {
+      problems->push_back(path + ": " + error.message());
+      continue;
+    }
+    if (!fs::is_directory(real, error)) {
+      if (wanted != Wanted::kAnalyses) found.insert(real);
+      continue;
+    }
+    const size_t before = found.size(), problems_before = problems->size();
+    search(real, wanted, seen, found, problems);
+    if (found.size() == before && problems->size() == problems_before) {
+      problems->push_back(path + ": no record.json that was not named before");
+    }
+  }
+  return found;
+}
+
 std::vector<std::string> pictures_of(const AnalysisRecord& record) {
   std::vector<std::string> names;
   if (record.embeddings) {
@@ -127,16 +151,9 @@ bool is_png(std::string_view bytes) {
 
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems) {
-  std::set<fs::path> found;
-  std::set<fs::path> seen;
-  std::vector<std::string> told;  // folders that cannot be opened: collect_records names them
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    if (fs::is_directory(real, error)) search(real, Wanted::kAnalyses, seen, found, &told);
-  }
+  std::vector<std::string> told;  // paths that cannot be opened: collect_records names them
   std::vector<Analysis> analyses;
-  for (const fs::path& path : found) {
+  for (const fs::path& path : found_files(paths, Wanted::kAnalyses, &told)) {
     try {
       Analysis analysis{read_analysis(path.string()), {}};
       const std::string reason = reason_to_leave_out(analysis.record, path);
@@ -155,24 +172,7 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
 
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems, bool with_tries) {
-  std::set<fs::path> found, seen;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    if (error) {
-      problems->push_back(path + ": " + error.message());
-      continue;
-    }
-    if (!fs::is_directory(real, error)) {
-      found.insert(real);
-      continue;
-    }
-    const size_t before = found.size(), problems_before = problems->size();
-    search(real, with_tries ? Wanted::kAllRuns : Wanted::kRuns, seen, found, problems);
-    if (found.size() == before && problems->size() == problems_before) {
-      problems->push_back(path + ": no record.json that was not named before");
-    }
-  }
+  const auto found = found_files(paths, with_tries ? Wanted::kAllRuns : Wanted::kRuns, problems);
   return {found.begin(), found.end()};
 }
 
