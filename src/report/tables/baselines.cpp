@@ -28,15 +28,12 @@ void fill_listops(Figures& figures) {
 
 std::optional<double> scored_average(const BaselineRow& row,
                                      const std::vector<TaskColumn>& columns) {
-  double sum = 0;
-  int count = 0;
+  std::vector<double> scored;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!columns[i].is_scored() || !row.accuracy[i]) continue;
-    sum += *row.accuracy[i];
-    ++count;
+    if (columns[i].is_scored() && row.accuracy[i]) scored.push_back(*row.accuracy[i]);
   }
-  if (count != kNumScoredTasks) return std::nullopt;
-  return sum / count;
+  if (scored.size() != kNumScoredTasks) return std::nullopt;
+  return summarize(scored).mean;
 }
 
 BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
@@ -118,6 +115,15 @@ const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
   for (const BaselineRow& row : board.baselines) {
     const std::optional<double> accuracy = row.accuracy[column];
     if (accuracy && (!best || *accuracy > *best->accuracy[column])) best = &row;
+  }
+  return best;
+}
+
+BaselineRow best_of_baselines(const Leaderboard& board, const std::string& name) {
+  BaselineRow best{.name = name};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const BaselineRow* row = best_baseline(board, i);
+    best.accuracy.push_back(row ? row->accuracy[i] : std::nullopt);
   }
   return best;
 }

@@ -10,7 +10,6 @@
 #include "report/tables/leaderboard.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -25,22 +24,14 @@ namespace {
 using Runs = std::vector<const RunRecord*>;
 
 std::vector<TaskColumn> find_columns(const std::vector<RunRecord>& records) {
-  std::map<std::string, TaskColumn> columns;
+  std::map<std::pair<int, std::string>, TaskColumn> columns;  // by place in the paper and name
   for (const RunRecord& record : records) {
     if (record.kind != "train") continue;
     const auto paper = paper_task(record.task);
-    columns.emplace(record.task,
+    columns.emplace(std::pair(task_order(record.task), record.task),
                     TaskColumn{record.task, shown_task(record), record.task_version, paper});
   }
-  std::vector<TaskColumn> ordered;
-  for (auto& [task, column] : columns) ordered.push_back(column);
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
-    const auto place = [](const TaskColumn& c) {
-      return c.paper ? static_cast<int>(*c.paper) : kNumPaperTasks;
-    };
-    return place(a) < place(b);
-  });
-  return ordered;
+  return mapped(columns, [](const auto& entry) { return entry.second; });
 }
 
 bool learned_nothing(const RunRecord& run) {
@@ -167,8 +158,8 @@ std::string summarize_field(const std::vector<TaskColumn>& columns, const std::v
     if (cell.was_run()) ++counts[field(cell)];
   }
   if (counts.empty()) return "";
-  const auto common = std::max_element(counts.begin(), counts.end(),
-                                       [](auto& a, auto& b) { return a.second < b.second; });
+  const auto common =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   std::string text = common->first;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].was_run() && field(cells[i]) != common->first) {
@@ -181,13 +172,8 @@ std::string summarize_field(const std::vector<TaskColumn>& columns, const std::v
 Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
              const std::vector<RunRecord>& records) {
   const RunRecord& any = *group.runs.begin()->second.front();
-  Row row;
-  row.model = group.model;
-  row.is_self_pretrained = group.is_self_pretrained;
+  Row row{group};
   row.title = any.model_title + (group.is_self_pretrained ? ", self-pretrained" : "");
-  row.preset = group.preset;
-  row.settings = group.settings;
-  row.checkpoint = group.checkpoint;
   for (const TaskColumn& column : columns) row.cells.push_back(make_cell(column, group, records));
   row.validation = summarize_field(columns, row.cells, [](const Cell& c) { return c.validation; });
   row.division = summarize_field(columns, row.cells, [](const Cell& c) { return c.division; });
@@ -256,8 +242,7 @@ void sort_rows(Leaderboard& board) {
     return std::tuple(row.scored.ours.value_or(-1), row.present.ours.value_or(-1), budget_of(row),
                       gain_of(row));
   };
-  std::stable_sort(board.rows.begin(), board.rows.end(),
-                   [&](const Row& a, const Row& b) { return score(a) > score(b); });
+  std::ranges::stable_sort(board.rows, std::greater<>(), score);
 }
 
 }  // namespace
@@ -285,8 +270,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   refuse_mixed_versions(records);
   Leaderboard board;
   board.columns = find_columns(records);
-  board.num_runs = static_cast<int>(std::count_if(
-      records.begin(), records.end(), [](const RunRecord& r) { return r.kind == "train"; }));
+  board.num_runs = static_cast<int>(std::ranges::count(records, "train", &RunRecord::kind));
   const std::vector<RowGroup> groups = group_runs(records, &board.warnings);
   for (const RowGroup& group : groups) {
     board.rows.push_back(make_row(group, board.columns, records));
@@ -295,9 +279,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   mark_cells(board, records);
   sort_rows(board);
   board.speeds = speed_rows(records);
-  add_run_warnings(groups, board.warnings);
-  add_row_warnings(board, records);
-  add_speed_warnings(board.speeds, board.warnings);
+  add_warnings(board, groups, records);
   return board;
 }
 

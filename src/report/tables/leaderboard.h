@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -97,14 +96,25 @@ struct Average {
   std::optional<double> compared;  // our figure if it may be compared with the paper
 };
 
-struct Row {
-  std::string model, title, preset, settings;
-  bool is_self_pretrained = false;               // stated in the title; ranked only among such rows
-  std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
-  std::string revisions, machines;               // every one that occurs, "; " between
-  std::vector<Cell> cells;                       // one per column
-  Average scored;                                // the paper's: the five tasks without Path-X
-  Average present;                               // all columns of this report
+// The facts that all runs of a row share.
+struct RowHead {
+  std::string model, preset, checkpoint;
+  // The division of all runs; stated in the title; ranked only among such rows.
+  bool is_self_pretrained = false;
+  // Settings that set this row apart from others of the same model and preset ("mixer.rank=128"),
+  // or which of several settings a task of this row was run with ("text: mixer.rank=256"), and
+  // those of controls. Often empty.
+  std::string settings;
+  auto operator<=>(const RowHead&) const = default;
+};
+
+struct Row : RowHead {
+  std::string title = {};
+  std::string validation = {}, division = {};  // "own; text: test" where tasks differ
+  std::string revisions = {}, machines = {};   // every one that occurs, "; " between
+  std::vector<Cell> cells = {};                // one per column
+  Average scored = {};                         // the paper's: the five tasks without Path-X
+  Average present = {};                        // all columns of this report
 };
 
 // A trivial classifier, which a model has to beat.
@@ -155,6 +165,8 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
 
 // The best trivial classifier of a column; null if none has a figure there.
 const BaselineRow* best_baseline(const Leaderboard& board, size_t column);
+// A row of the best of each column.
+BaselineRow best_of_baselines(const Leaderboard& board, const std::string& name);
 // The best trivial classifier in the records of a cell's runs or, if they have none, of its column.
 Trivial best_trivial(const Leaderboard& board, size_t column, const Cell& cell,
                      const std::vector<RunRecord>& records);

@@ -57,35 +57,19 @@ void add_mark(Marks& marks, MarkKind kind, const std::string& reason) {
   if (!reason.empty()) marks.push_back({kind, reason});
 }
 
+const MarkMeaning& meaning_of(const Mark& mark) {
+  return mark_meanings().at(static_cast<size_t>(mark.kind));
+}
+
 std::string signs_of(const Marks& marks) {
-  std::string text;
-  for (const Mark& mark : marks) text += mark_meanings().at(static_cast<size_t>(mark.kind)).sign;
-  return text;
+  return concatenated(marks, [](const Mark& mark) { return meaning_of(mark).sign; });
 }
 
-std::string text_of(const Mark& mark) {
-  return mark_meanings().at(static_cast<size_t>(mark.kind)).word + ": " + mark.reason;
-}
+std::string text_of(const Mark& mark) { return meaning_of(mark).word + ": " + mark.reason; }
 
-std::string reasons_of(const Marks& marks) {
-  std::vector<std::string> texts;
-  for (const Mark& mark : marks) texts.push_back(signs_of({mark}) + " " + mark.reason);
-  return joined(texts, "; ");
-}
+std::string reason_of(const Mark& mark) { return meaning_of(mark).sign + " " + mark.reason; }
 
-std::string texts_of(const Marks& marks) {
-  std::vector<std::string> texts;
-  for (const Mark& mark : marks) texts.push_back(text_of(mark));
-  return joined(texts, "; ");
-}
-
-std::string joined(const std::vector<std::string>& texts, const char* between) {
-  std::string all;
-  for (const std::string& text : texts) {
-    if (!text.empty()) all += (all.empty() ? "" : between) + text;
-  }
-  return all;
-}
+std::string texts_of(const Marks& marks) { return joined(mapped(marks, text_of), "; "); }
 
 std::string shortfall_of(const RunRecord& run) {
   if (!run.test) return "";

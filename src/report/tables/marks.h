@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "records/run_record.h"
+#include "report/lists.h"
 
 namespace lra::report {
 
@@ -23,6 +24,7 @@ struct MarkMeaning {
   std::string field;                // in formats for programs: "other_settings"
 };
 const std::vector<MarkMeaning>& mark_meanings();  // in the order of MarkKind
+const MarkMeaning& meaning_of(const Mark& mark);
 
 // Appends a mark unless the reason is empty.
 void add_mark(Marks& marks, MarkKind kind, const std::string& reason);
@@ -30,13 +32,10 @@ void add_mark(Marks& marks, MarkKind kind, const std::string& reason);
 std::string signs_of(const Marks& marks);
 // "other settings: 100 of 5,000 steps"
 std::string text_of(const Mark& mark);
-// "§ 100 of 5,000 steps; ‡ 36.85 of root operator"
-std::string reasons_of(const Marks& marks);
-// The same with words: "other settings: 100 of 5,000 steps; not above trivial: 36.85 of root ..."
+// "§ 100 of 5,000 steps"
+std::string reason_of(const Mark& mark);
+// "other settings: 100 of 5,000 steps; not above trivial: 36.85 of root operator"
 std::string texts_of(const Marks& marks);
-
-// The texts that are not empty, with ", " or another separator between them.
-std::string joined(const std::vector<std::string>& texts, const char* between = ", ");
 
 // "100 of 5,000 steps, 2,000 of 25,000 test examples": how a run with a figure falls short of a
 // full one; empty for a full one. The full number of steps is the preset's own, regardless of the

@@ -105,6 +105,11 @@ int paper_order(std::string_view model) {
   return static_cast<int>(found ? found - std::begin(kModels) : std::ssize(kModels));
 }
 
+int task_order(std::string_view task) {
+  const auto found = paper_task(task);
+  return found ? static_cast<int>(*found) : kNumPaperTasks;
+}
+
 bool same_paper_model(std::string_view a, std::string_view b) {
   return full_name(a) == full_name(b);
 }

@@ -56,8 +56,9 @@ std::string_view paper_task_title(PaperTask task);
 // Null for a model the paper does not have. "sparse" and "linear" are taken for the full names.
 const PaperModel* paper_model(std::string_view model);
 
-// Place in the paper's tables, from 0; behind them all for other models.
+// Place in the paper's tables, from 0; behind them all for other models and tasks.
 int paper_order(std::string_view model);
+int task_order(std::string_view task);
 // True if both are names of one model: "sparse" is "sparse_transformer".
 bool same_paper_model(std::string_view a, std::string_view b);
 

@@ -127,10 +127,9 @@ std::vector<std::string> ranked_labels(const TaskVariants& tasks) {
       num_runs += static_cast<int>(variants.at(lines).size());
     }
   }
-  std::vector<std::string> labels;
-  for (const auto& [label, unused] : weight) labels.push_back(label);
-  std::stable_sort(labels.begin(), labels.end(),
-                   [&](const auto& a, const auto& b) { return weight.at(a) > weight.at(b); });
+  std::vector<std::string> labels = mapped(weight, [](const auto& entry) { return entry.first; });
+  std::ranges::stable_sort(labels, std::greater<>(),
+                           [&](const std::string& label) { return weight.at(label); });
   return labels;
 }
 
@@ -146,12 +145,12 @@ std::pair<bool, int64_t> weight_of(const Runs& runs) {
 }
 
 // Splits the runs of one model, preset and checkpoint into rows.
-std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks) {
+std::vector<RowGroup> split_rows(const RowHead& head, const TaskVariants& tasks) {
   const std::vector<std::string> ranking = ranked_labels(tasks);
   const auto rank = [&](const std::string& label) {
     return std::find(ranking.begin(), ranking.end(), label) - ranking.begin();
   };
-  RowGroup main = head;
+  RowGroup main{head};
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
     const auto labels = labels_of(variants);
@@ -166,7 +165,7 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
         main.task_settings[task] = joined({head.settings, label}, "; ");
         if (!label.empty()) main.settings = joined({main.settings, task + ": " + label}, "; ");
       } else {
-        RowGroup& other = others.emplace(label, head).first->second;
+        RowGroup& other = others.emplace(label, RowGroup{head}).first->second;
         other.settings = other.task_settings[task] = joined({head.settings, label}, "; ");
         other.runs[task] = runs;
       }
@@ -181,20 +180,16 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
 
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings) {
-  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, TaskVariants>
-      models;
+  std::map<RowHead, TaskVariants> models;
   for (const RunRecord* record : without_repetitions(records, warnings)) {
     models[{record->model, record->preset, record->checkpoint, is_self_pretrained(*record),
             control_of(*record)}][record->task][settings_of(*record)]
         .push_back(record);
   }
   std::vector<RowGroup> rows;
-  for (auto& [key, tasks] : models) {
+  for (auto& [head, tasks] : models) {
     for (auto& [task, variants] : tasks)
       variants = split_by("code", code_of, split_by("data", data_of, variants));
-    RowGroup head;
-    std::tie(head.model, head.preset, head.checkpoint, head.is_self_pretrained, head.settings) =
-        key;
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));
   }
   return rows;

@@ -10,15 +10,9 @@
 namespace lra::report {
 
 // Runs of one model. Those of one task differ only in the seed.
-struct RowGroup {
-  std::string model, preset, checkpoint;
-  bool is_self_pretrained = false;  // the division of all runs
-  // Settings that set this row apart from others of the same model and preset ("mixer.rank=128"),
-  // or which of several settings a task of this row was run with ("text: mixer.rank=256"), and
-  // those of controls. Often empty.
-  std::string settings;
-  std::map<std::string, std::string> task_settings;           // by task: "mixer.rank=256"
-  std::map<std::string, std::vector<const RunRecord*>> runs;  // by task
+struct RowGroup : RowHead {
+  std::map<std::string, std::string> task_settings = {};           // by task: "mixer.rank=256"
+  std::map<std::string, std::vector<const RunRecord*>> runs = {};  // by task
 };
 
 // Groups training runs; other kinds of record are passed over. Runs of one task go into one mean
@@ -35,16 +29,11 @@ std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
 // Throws lra::Error when one task appears in two versions: their scores must not be compared.
 void refuse_mixed_versions(const std::vector<RunRecord>& records);
 
-// Warnings about single runs and cells: failed and diverged runs with their cause, weights chosen
-// on the test set.
-void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
-
-// Measurements that may not be the machine's; of several for one reason, the first and their
-// number.
-void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings);
-
-// Warnings about rows: a column over different data, rows made by several revisions or on several
-// machines. `records` are those the board was made of.
-void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records);
+// Adds warnings about single runs and cells: failed and diverged runs with their cause, weights
+// chosen on the test set; about rows: a column over different data, rows made by several revisions
+// or on several machines; and about measurements that may not be the machine's, of several for one
+// reason the first and their number. `records` are those the board was made of.
+void add_warnings(Leaderboard& board, const std::vector<RowGroup>& groups,
+                  const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

@@ -6,15 +6,10 @@
 #include <set>
 
 #include "base/text_format.h"
+#include "records/find_setting.h"
 
 namespace lra::report {
 namespace {
-
-using Cells = std::vector<TableCell>;
-
-void quiet(Cells& cells) {
-  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
-}
 
 // "36.37 (+0.05)": the paper's figure and ours minus it.
 std::string against_paper(std::optional<double> ours, std::optional<double> paper) {
@@ -46,11 +41,12 @@ bool has_paper_line(const Row& row) {
 }
 
 // A line under those of the models.
-Cells summary_line(const std::string& name, const std::vector<std::string>& texts,
-                   const std::string& scored) {
+template <typename Figure, typename Text>
+Cells summary_line(const std::string& name, const std::vector<Figure>& figures,
+                   const Figure& scored, const Text& text_of) {
   Cells cells = {{name}};
-  for (const std::string& text : texts) cells.push_back({text});
-  cells.push_back({scored});
+  for (const auto& figure : figures) cells.push_back({text_of(figure)});
+  cells.push_back({text_of(scored)});
   cells.push_back({"-"});
   quiet(cells);
   return cells;
@@ -63,7 +59,7 @@ Cells measurement_line(const SpeedRow& row) {
   return {{row.task},
           {row.title},
           {row.preset},
-          {row.settings.empty() ? "-" : row.settings},
+          {or_dash(row.settings)},
           {m.mode},
           {m.dtype},
           {thousands(m.length)},
@@ -80,7 +76,44 @@ Cells measurement_line(const SpeedRow& row) {
           {row.machine}};
 }
 
+void erase_column(Table& table, size_t column) {
+  const auto place = static_cast<int>(column);
+  if (place >= static_cast<int>(table.header.size()) - table.num_right) {
+    --table.num_right;
+  } else if (place < table.num_left) {
+    --table.num_left;
+  }
+  table.header.erase(table.header.begin() + place);
+  for (Cells& row : table.rows) row.erase(row.begin() + place);
+}
+
+// Rank by `figure` among the rows that compare, of which there must be another.
+template <typename Figure, typename Compares>
+Emphasis rank_of(const Leaderboard& board, const Row& row, const Figure& figure,
+                 const Compares& compares) {
+  const std::optional<double> own = figure(row);
+  if (!own) return Emphasis::kPlain;
+  int others = 0, above = 0;
+  for (const Row& other : board.rows) {
+    const std::optional<double> its = figure(other);
+    if (&other == &row || !its || other.is_self_pretrained != row.is_self_pretrained ||
+        !compares(other)) {
+      continue;
+    }
+    ++others;
+    above += *its > *own;
+  }
+  if (others == 0) return Emphasis::kPlain;
+  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
+}
+
 }  // namespace
+
+void quiet(Cells& cells) {
+  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 Table accuracy_table(const Leaderboard& board) {
   const bool has_paper = std::ranges::any_of(board.rows, has_paper_line);
@@ -112,9 +145,8 @@ Table accuracy_table(const Leaderboard& board) {
   if (board.rows.empty()) return table;
   const std::vector<TaskAverage> averages = task_averages(board);
   for (const TaskAverage& average : averages) {
-    std::vector<std::string> texts;
-    for (const Summary& cell : average.cells) texts.push_back(task_average_text(cell));
-    table.rows.push_back(summary_line(average.name, texts, task_average_text(average.scored)));
+    table.rows.push_back(
+        summary_line(average.name, average.cells, average.scored, task_average_text));
   }
   if (!averages.empty()) {
     table.caption +=
@@ -122,10 +154,8 @@ Table accuracy_table(const Leaderboard& board) {
         "preset.";
   }
   for (const BaselineRow& baseline : board.baselines) {
-    std::vector<std::string> texts;
-    for (const auto& accuracy : baseline.accuracy) texts.push_back(accuracy_text(accuracy));
-    table.rows.push_back(
-        summary_line("trivial: " + baseline.name, texts, accuracy_text(baseline.scored)));
+    table.rows.push_back(summary_line("trivial: " + baseline.name, baseline.accuracy,
+                                      baseline.scored, accuracy_text));
   }
   table.caption = joined({table.caption, marks_legend(board)}, " ");
   add_marks(table, std::move(marks));
@@ -151,12 +181,11 @@ Table protocol_table(const Leaderboard& board) {
                          "Revision", "Machine"},
               .num_left = 8};
   for (const Row& row : board.rows) {
-    Cells cells;
+    Cells& cells = table.rows.emplace_back();
     for (const std::string& text : {row.title, row.preset, row.settings, row.validation,
                                     row.checkpoint, row.division, row.revisions, row.machines}) {
-      cells.push_back({text.empty() ? "-" : text});
+      cells.push_back({or_dash(text)});
     }
-    table.rows.push_back(std::move(cells));
   }
   for (const char* title : {"Settings", "Revision", "Machine"}) fold_column(table, title);
   return table;
@@ -208,20 +237,41 @@ Table measurement_table(const Leaderboard& board) {
   return table;
 }
 
+// Runs that predict masked inputs have no result of their task: a list of their own, without ranks.
+Table pretraining_table(const std::vector<RunRecord>& records) {
+  Table table{.title = "Masked pretraining",
+              .caption =
+                  "Accuracy and loss of the last validation, at the hidden positions. These runs "
+                  "learn no labels: they are in no other table.",
+              .header = {"Task", "Model", "Preset", "Seed", "Steps", "Hidden", "Accuracy", "Loss",
+                         "Status"},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const RunRecord& run : records) {
+    if (run.kind != "train" || !is_masked_run(run.config)) continue;
+    const bool has_positions = run.val && run.val->num_positions;
+    table.rows.push_back({{shown_task(run)},
+                          {run.model_title},
+                          {run.preset},
+                          {std::to_string(run.seed)},
+                          {thousands(run.steps)},
+                          {has_positions ? thousands(*run.val->num_positions) : "-"},
+                          {run.val ? fixed(100 * run.val->accuracy, 2) : "-"},
+                          {run.val ? fixed(run.val->loss, 4) : "-"},
+                          {to_string(run.status)}});
+  }
+  return table;
+}
+
 void fold_column(Table& table, const std::string& title) {
   const auto column =
-      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
-  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
+      static_cast<size_t>(std::ranges::find(table.header, title) - table.header.begin());
   if (table.rows.empty()) return;
-  const std::string text = text_of(table.rows.front());
-  if (!std::all_of(table.rows.begin(), table.rows.end(),
-                   [&](const Cells& row) { return text_of(row) == text; })) {
+  const std::string text = table.rows.front()[column].text;
+  if (!std::ranges::all_of(table.rows, [&](const Cells& row) { return row[column].text == text; }))
     return;
-  }
   if (text != "-") table.caption += " " + title + ": " + text + ".";
-  table.header.erase(table.header.begin() + column);
-  for (Cells& row : table.rows) row.erase(row.begin() + column);
-  if (column < table.num_left) --table.num_left;
+  erase_column(table, column);
 }
 
 void drop_empty_columns(Table& table) {
@@ -229,19 +279,11 @@ void drop_empty_columns(Table& table) {
     const auto is_empty = [&](const Cells& row) {
       return row[i].text.empty() || row[i].text == "-";
     };
-    if (table.rows.empty() || !std::ranges::all_of(table.rows, is_empty)) continue;
-    const auto place = static_cast<std::ptrdiff_t>(i);
-    if (static_cast<int>(i) >= static_cast<int>(table.header.size()) - table.num_right) {
-      --table.num_right;
-    } else if (static_cast<int>(i) < table.num_left) {
-      --table.num_left;
-    }
-    table.header.erase(table.header.begin() + place);
-    for (Cells& row : table.rows) row.erase(row.begin() + place);
+    if (!table.rows.empty() && std::ranges::all_of(table.rows, is_empty)) erase_column(table, i);
   }
 }
 
-std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row) {
+Cells figures_line(const Leaderboard& board, const Row& row) {
   Cells cells = {{row_label(board, row)}};
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::string spread = spread_text(row.cells[i]);
@@ -277,7 +319,7 @@ std::string marks_text(const Leaderboard& board, const Row& row) {
   std::map<std::string, std::vector<std::string>> tasks;  // by mark and reason
   for (size_t i = 0; i < row.cells.size(); ++i) {
     for (const Mark& mark : row.cells[i].marks) {
-      tasks[reasons_of({mark})].push_back(board.columns[i].title);
+      tasks[reason_of(mark)].push_back(board.columns[i].title);
     }
   }
   std::vector<std::string> texts;
@@ -292,26 +334,25 @@ std::string row_label(const Leaderboard& board, const Row& row) {
 }
 
 std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings) {
-  const auto same_title = std::count_if(board.rows.begin(), board.rows.end(),
-                                        [&](const Row& r) { return r.title == row.title; });
-  if (same_title < 2) return row.title;
+  if (std::ranges::count(board.rows, row.title, &Row::title) < 2) return row.title;
   const std::string apart = joined({row.preset, row.checkpoint, settings});
   return apart.empty() ? row.title : row.title + " (" + apart + ")";
 }
 
 std::string figure_text(const Cell& cell) {
   if (cell.fail) return "FAIL (" + fixed(cell.accuracy.mean, 2) + ")";
-  if (cell.accuracy.count) {
-    return fixed(cell.accuracy.mean, 2);
-  }
+  if (cell.accuracy.count) return fixed(cell.accuracy.mean, 2);
   if (cell.num_diverged) return "diverged";
   if (cell.num_failed) return "failed";
   return cell.num_unfinished ? "unfinished" : "not run";
 }
 
 std::string spread_text(const Cell& cell) {
-  return joined(
-      {seeds_text(cell), cell.interval ? "±" + fixed(*cell.interval, 2) : "", lost_text(cell)});
+  return joined({seeds_text(cell), interval_text(cell), lost_text(cell)});
+}
+
+std::string interval_text(const Cell& cell) {
+  return cell.interval ? "±" + fixed(*cell.interval, 2) : "";
 }
 
 std::string seeds_text(const Cell& cell) {
@@ -380,30 +421,6 @@ std::string rate_text(std::optional<double> value) {
   const double size = std::abs(*value);
   return fixed(*value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
-
-namespace {
-
-// Rank by `figure` among the rows that compare, of which there must be another.
-template <typename Figure, typename Compares>
-Emphasis rank_of(const Leaderboard& board, const Row& row, const Figure& figure,
-                 const Compares& compares) {
-  const std::optional<double> own = figure(row);
-  if (!own) return Emphasis::kPlain;
-  int others = 0, above = 0;
-  for (const Row& other : board.rows) {
-    const std::optional<double> its = figure(other);
-    if (&other == &row || !its || other.is_self_pretrained != row.is_self_pretrained ||
-        !compares(other)) {
-      continue;
-    }
-    ++others;
-    above += *its > *own;
-  }
-  if (others == 0) return Emphasis::kPlain;
-  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
-}
-
-}  // namespace
 
 Emphasis rank_in_column(const Leaderboard& board, const Row& row, size_t column) {
   const auto figure = [&](const Row& of) {

@@ -15,12 +15,13 @@ struct TableCell {
   Emphasis emphasis = Emphasis::kPlain;
   Marks marks = {};  // their signs follow the text
 };
+using Cells = std::vector<TableCell>;
 
 struct Table {
   std::string title, caption;
   std::vector<std::string> header;
-  std::vector<std::vector<TableCell>> rows = {};  // as many cells as the header has
-  int num_left = 1;       // leading columns that are words; the rest are figures
+  std::vector<Cells> rows = {};  // as many cells as the header has
+  int num_left = 1;              // leading columns that are words; the rest are figures
   int num_keys = 1;       // leading columns that name the row: repeated where a table is cut in two
   bool is_list = false;   // rows are read one by one: on a narrow page each is a card
   int num_right = 0;      // trailing columns that are words
@@ -31,7 +32,15 @@ struct Table {
     const auto place = static_cast<int>(column), size = static_cast<int>(header.size());
     return place < num_left || place >= size - num_right;
   }
+  Cells header_cells() const {
+    return mapped(header, [](const std::string& title) { return TableCell{title}; });
+  }
 };
+
+// Makes cells that are less than figures of a run.
+void quiet(Cells& cells);
+// "-" for an empty text.
+std::string or_dash(const std::string& text);
 
 // Texts are untrusted: the formats clean and escape them. A table without data has no rows.
 // The best model of each task and what it cost; without rows if there is only one model.
@@ -82,12 +91,14 @@ std::string row_label(const Leaderboard& board, const Row& row);
 std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": seeds, Cell::interval and runs without a figure; empty without a run.
 std::string spread_text(const Cell& cell);
+// "±0.51"; empty without an interval.
+std::string interval_text(const Cell& cell);
 // "n=3"; empty for one seed.
 std::string seeds_text(const Cell& cell);
 // "1 diverged, 2 failed": runs without a figure; empty if there are none.
 std::string lost_text(const Cell& cell);
 // The name of a row and its figures with all of these.
-std::vector<TableCell> figures_line(const Leaderboard& board, const Row& row);
+Cells figures_line(const Leaderboard& board, const Row& row);
 
 // "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);

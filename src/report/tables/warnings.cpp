@@ -1,6 +1,5 @@
 #include "report/tables/row_groups.h"
 
-#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
@@ -39,15 +38,12 @@ void warn_of_different_data(Leaderboard& board, size_t column,
 }
 
 void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings) {
-  const auto several = [](const std::string& list) { return list.find("; ") != list.npos; };
   for (const auto& [how, list] : {std::pair{"by several revisions: ", row.revisions},
                                   {"on several machines: ", row.machines}}) {
-    if (several(list))
-      warnings.push_back(row.title + ": the runs of this row were made " + how + list);
+    if (list.find("; ") == std::string::npos) continue;  // one
+    warnings.push_back(row.title + ": the runs of this row were made " + how + list);
   }
 }
-
-}  // namespace
 
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings) {
   for (const RowGroup& group : groups) {
@@ -90,11 +86,16 @@ void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::st
   }
 }
 
-void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records) {
+}  // namespace
+
+void add_warnings(Leaderboard& board, const std::vector<RowGroup>& groups,
+                  const std::vector<RunRecord>& records) {
+  add_run_warnings(groups, board.warnings);
   for (size_t column = 0; column < board.columns.size(); ++column) {
     warn_of_different_data(board, column, records);
   }
   for (const Row& row : board.rows) warn_of_mixed_provenance(row, board.warnings);
+  add_speed_warnings(board.speeds, board.warnings);
 }
 
 }  // namespace lra::report
