@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -34,8 +35,6 @@ constinit const NamedFormat kFormats[] = {
     {"svg", Format::kSvg, format_svg, svg_table},
 };
 
-bool is_benchmark(const RunRecord& record) { return !is_outside_arena(record); }
-
 // True for formats for people; formats for programs have one list of tasks.
 bool keeps_own_data_apart(Format format) {
   return format == Format::kText || format == Format::kMarkdown || format == Format::kHtml;
@@ -67,9 +66,10 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   const auto masked_begin =
       std::stable_partition(ordered.begin(), ordered.end(),
                             [](const RunRecord& record) { return !is_masked_run(record.config); });
-  const auto own_begin = keeps_own_data_apart(format) && !options.results
-                             ? std::stable_partition(ordered.begin(), masked_begin, is_benchmark)
-                             : masked_begin;
+  const auto own_begin =
+      keeps_own_data_apart(format) && !options.results
+          ? std::stable_partition(ordered.begin(), masked_begin, std::not_fn(is_outside_arena))
+          : masked_begin;
   Leaderboard board = build_leaderboard({ordered.begin(), own_begin});
   Leaderboard own = build_leaderboard({own_begin, masked_begin});
   own.first_record = static_cast<size_t>(own_begin - ordered.begin());

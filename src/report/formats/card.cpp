@@ -13,29 +13,23 @@ namespace {
 
 // JSON's strings are YAML's, too. A reader that knows no head shows it as text: no markup in it.
 std::string yaml(const std::string& text) {
-  std::string quoted;
-  for (const char c : json_text(Json(clean(text)))) {
-    if (c == '<') {
-      quoted += "\\u003c";
-    } else {
-      quoted += c;
-    }
-  }
+  std::string quoted = json_text(Json(clean(text)));
+  for (size_t at; (at = quoted.find('<')) != std::string::npos;) quoted.replace(at, 1, "\\u003c");
   return quoted;
 }
 
 std::string head(const RunRecord& run) {
-  std::string text =
-      "---\ntags:\n- long-range-arena\n- " + yaml(run.task) + "\nlibrary_name: lra\n";
-  text += "model-index:\n- name: " + yaml(run.model_title) + "\n  results:\n";
-  text += "  - task:\n      type: " +
-          yaml(is_masked_run(run.config) ? "masked-pretraining" : "long-sequence-classification") +
-          "\n      name: " + yaml(run.task_title) + "\n";
-  text += "    dataset:\n      type: " + yaml("lra_" + run.task) + "\n      name: " +
-          yaml("Long Range Arena, " + run.task + ", version " + std::to_string(run.task_version)) +
-          "\n      split: test\n      revision: " + yaml(run.data_hash) + "\n";
-  text += "    metrics:\n    - type: accuracy\n      value: ";
-  return text + (run.test ? fixed(100 * run.test->accuracy, 4) : "null") + "\n---\n";
+  const char* type =
+      is_masked_run(run.config) ? "masked-pretraining" : "long-sequence-classification";
+  const std::string version = ", version " + std::to_string(run.task_version);
+  return filled(
+      "---\ntags:\n- long-range-arena\n- {}\nlibrary_name: lra\nmodel-index:\n- name: {}\n"
+      "  results:\n  - task:\n      type: {}\n      name: {}\n    dataset:\n      type: {}\n"
+      "      name: {}\n      split: test\n      revision: {}\n"
+      "    metrics:\n    - type: accuracy\n      value: {}\n---\n",
+      {yaml(run.task), yaml(run.model_title), yaml(type), yaml(run.task_title),
+       yaml("lra_" + run.task), yaml("Long Range Arena, " + run.task + version),
+       yaml(run.data_hash), run.test ? fixed(100 * run.test->accuracy, 4) : "null"});
 }
 
 std::string facts_table(const std::string& title, const std::vector<Fact>& facts) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "report/formats/markup.h"
+#include "report/lists.h"
 
 namespace lra::report {
 namespace {
@@ -180,112 +180,6 @@ std::string shortened(const std::string& name) {
   return name.size() <= kMost ? name : clean(name.substr(0, kMost)) + "...";
 }
 
-}  // namespace
-
-std::vector<double> axis_ticks(double low, double high) {
-  const double rough = (high - low) / 5;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  const double part = rough / power;
-  const double step = power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
-  std::vector<double> ticks;
-  const double first = std::floor(low / step), last = std::ceil(high / step);
-  for (double i = first; i <= last; ++i) ticks.push_back(i * step);
-  return ticks;
-}
-
-std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines) {
-  constexpr double kLeft = 46, kBottom = kHeight - 44;
-  Range steps{0, 1}, percents;
-  for (const ChartLine& line : lines) {
-    for (const ChartPoint& point : line.points) {
-      steps.take(point.x);
-      percents.take(point.y);
-    }
-  }
-  // One point is less than the noise of any task.
-  const Scale x = steps.scale(kLeft, kRight, 1), y = percents.scale(kBottom, kTop, 1);
-  std::string curves;
-  for (const ChartLine& line : lines) curves += curve_svg(line);
-  return svg_of("lines", description,
-                y_axis_svg(y, kLeft, "") + x_axis_svg(x, kLeft, kBottom, "training step") +
-                    filled(R"(<svg x="{}" y="{}" width="{}" height="{}" overflow="visible" )"
-                           R"(preserveAspectRatio="none" viewBox="0 {} {} {}">)"
-                           "\n{}</svg>",
-                           {kLeft, kTop, kRight - kLeft, kBottom - kTop, -y.ticks.back(), x.span(),
-                            y.span(), curves}));
-}
-
-std::string circle_chart(const std::string& description, const std::string& x_title,
-                         const std::string& y_title, const std::vector<ChartCircle>& circles) {
-  constexpr double kLeft = 62, kBottom = kHeight - 44;
-  Range xs, ys, areas{0, 0};
-  for (const ChartCircle& circle : circles) {
-    xs.take(circle.at.x);
-    ys.take(circle.at.y);
-    areas.take(circle.area);
-  }
-  // Room for whole circles at the ends of the axes.
-  const Scale x = xs.scale(kLeft + kMaxRadius, kRight - kMaxRadius, 1e-6),
-              y = ys.scale(kBottom - kMaxRadius, kTop + kMaxRadius, 1e-6);
-  std::vector<Disc> discs;
-  std::vector<ChartPoint> front;
-  for (const ChartCircle& circle : circles) {
-    const double share = areas.high > 0 ? circle.area / areas.high : 0;
-    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + (kMaxRadius - 3) * std::sqrt(share)});
-    if (circle.is_marked) front.push_back(discs.back().at);
-  }
-  std::sort(front.begin(), front.end(), [](auto& a, auto& b) { return a.x < b.x; });
-  std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kLeft, kBottom, x_title), points;
-  for (const ChartPoint& at : front) points += filled("{},{} ", {at.x, at.y});
-  svg += filled("<polyline class=\"front\" points=\"{}\"/>\n", {points});
-  NamePlaces names(discs);
-  for (size_t i = 0; i < circles.size(); ++i) {
-    const auto& [at, radius] = discs[i];
-    svg += filled(R"(<circle class="{}" cx="{}" cy="{}" r="{}">{}</circle>)",
-                  {style_class(circles[i].is_marked ? 1 : 0), at.x, at.y, radius,
-                   title_svg(circles[i].remark)}) +
-           names.name_svg(discs[i], circles[i].name);
-  }
-  return svg_of("circles", description, svg);
-}
-
-std::string bar_chart(const std::string& description, const std::string& y_title,
-                      const std::vector<std::string>& legend,
-                      const std::vector<ChartBars>& groups) {
-  // Names that do not fit side by side are slanted.
-  const bool is_slanted = std::any_of(groups.begin(), groups.end(), [&](const ChartBars& group) {
-    return kLetter * display_width(group.name) * static_cast<double>(groups.size()) > kWidth - 100;
-  });
-  const double left = is_slanted ? 90 : 62, bottom = kHeight - (is_slanted ? 100 : 30);
-  Range values{0, 1};
-  for (const ChartBars& group : groups) {
-    for (const double value : group.values) values.take(value);
-  }
-  const Scale y = values.scale(bottom, kTop, 1);
-  const double width = (kRight - left) / static_cast<double>(groups.size());
-  const double bar = 0.7 * width / static_cast<double>(legend.size());
-  std::string svg = y_axis_svg(y, left, y_title) + line_svg("axis", left, bottom, kRight, bottom);
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const ChartBars& group = groups[g];
-    const double middle = left + width * (static_cast<double>(g) + 0.5);
-    for (size_t i = 0; i < group.values.size(); ++i) {
-      const double top = y(group.values[i]);
-      svg += filled("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
-                    {style_class(i ? kNumColors - 1 : 0),
-                     middle - 0.35 * width + bar * static_cast<double>(i), top, bar, bottom - top,
-                     title_svg(group.name + ", " + legend[i] + ": " + fixed(group.values[i], 1))});
-    }
-    svg += text_svg(middle, bottom + 18, is_slanted ? "end" : "middle", shortened(group.name), "",
-                    is_slanted ? -35 : 0) +
-           "\n";
-  }
-  std::vector<LegendEntry> entries;
-  for (size_t i = 0; i < legend.size(); ++i) entries.push_back({legend[i], i ? kNumColors - 1 : 0});
-  return svg_of("bars", description, svg) + legend_html(entries);
-}
-
-namespace {
-
 std::string panel_line_svg(const std::vector<ChartPanelPoint>& points, const Scale& x,
                            const Scale& y, bool is_ordered) {
   std::string svg, line;
@@ -336,6 +230,106 @@ std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
 
 }  // namespace
 
+std::vector<double> axis_ticks(double low, double high) {
+  const double rough = (high - low) / 5;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  const double part = rough / power;
+  const double step = power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+  std::vector<double> ticks;
+  const double first = std::floor(low / step), last = std::ceil(high / step);
+  for (double i = first; i <= last; ++i) ticks.push_back(i * step);
+  return ticks;
+}
+
+std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines) {
+  constexpr double kLeft = 46, kBottom = kHeight - 44;
+  Range steps{0, 1}, percents;
+  for (const ChartLine& line : lines) {
+    for (const ChartPoint& point : line.points) {
+      steps.take(point.x);
+      percents.take(point.y);
+    }
+  }
+  // One point is less than the noise of any task.
+  const Scale x = steps.scale(kLeft, kRight, 1), y = percents.scale(kBottom, kTop, 1);
+  return svg_of("lines", description,
+                y_axis_svg(y, kLeft, "") + x_axis_svg(x, kLeft, kBottom, "training step") +
+                    filled(R"(<svg x="{}" y="{}" width="{}" height="{}" overflow="visible" )"
+                           R"(preserveAspectRatio="none" viewBox="0 {} {} {}">)"
+                           "\n{}</svg>",
+                           {kLeft, kTop, kRight - kLeft, kBottom - kTop, -y.ticks.back(), x.span(),
+                            y.span(), concatenated(lines, curve_svg)}));
+}
+
+std::string circle_chart(const std::string& description, const std::string& x_title,
+                         const std::string& y_title, const std::vector<ChartCircle>& circles) {
+  constexpr double kLeft = 62, kBottom = kHeight - 44;
+  Range xs, ys, areas{0, 0};
+  for (const ChartCircle& circle : circles) {
+    xs.take(circle.at.x);
+    ys.take(circle.at.y);
+    areas.take(circle.area);
+  }
+  // Room for whole circles at the ends of the axes.
+  const Scale x = xs.scale(kLeft + kMaxRadius, kRight - kMaxRadius, 1e-6),
+              y = ys.scale(kBottom - kMaxRadius, kTop + kMaxRadius, 1e-6);
+  std::vector<Disc> discs;
+  std::vector<ChartPoint> front;
+  for (const ChartCircle& circle : circles) {
+    const double share = areas.high > 0 ? circle.area / areas.high : 0;
+    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + (kMaxRadius - 3) * std::sqrt(share)});
+    if (circle.is_marked) front.push_back(discs.back().at);
+  }
+  std::ranges::sort(front, {}, &ChartPoint::x);
+  std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kLeft, kBottom, x_title), points;
+  for (const ChartPoint& at : front) points += filled("{},{} ", {at.x, at.y});
+  svg += filled("<polyline class=\"front\" points=\"{}\"/>\n", {points});
+  NamePlaces names(discs);
+  for (size_t i = 0; i < circles.size(); ++i) {
+    const auto& [at, radius] = discs[i];
+    svg += filled(R"(<circle class="{}" cx="{}" cy="{}" r="{}">{}</circle>)",
+                  {style_class(circles[i].is_marked ? 1 : 0), at.x, at.y, radius,
+                   title_svg(circles[i].remark)}) +
+           names.name_svg(discs[i], circles[i].name);
+  }
+  return svg_of("circles", description, svg);
+}
+
+std::string bar_chart(const std::string& description, const std::string& y_title,
+                      const std::vector<std::string>& legend,
+                      const std::vector<ChartBars>& groups) {
+  // Names that do not fit side by side are slanted.
+  const bool is_slanted = std::any_of(groups.begin(), groups.end(), [&](const ChartBars& group) {
+    return kLetter * display_width(group.name) * static_cast<double>(groups.size()) > kWidth - 100;
+  });
+  const double left = is_slanted ? 90 : 62, bottom = kHeight - (is_slanted ? 100 : 30);
+  Range values{0, 1};
+  for (const ChartBars& group : groups) {
+    for (const double value : group.values) values.take(value);
+  }
+  const Scale y = values.scale(bottom, kTop, 1);
+  const double width = (kRight - left) / static_cast<double>(groups.size());
+  const double bar = 0.7 * width / static_cast<double>(legend.size());
+  std::string svg = y_axis_svg(y, left, y_title) + line_svg("axis", left, bottom, kRight, bottom);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const ChartBars& group = groups[g];
+    const double middle = left + width * (static_cast<double>(g) + 0.5);
+    for (size_t i = 0; i < group.values.size(); ++i) {
+      const double top = y(group.values[i]);
+      svg += filled("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
+                    {style_class(i ? kNumColors - 1 : 0),
+                     middle - 0.35 * width + bar * static_cast<double>(i), top, bar, bottom - top,
+                     title_svg(group.name + ", " + legend[i] + ": " + fixed(group.values[i], 1))});
+    }
+    svg += text_svg(middle, bottom + 18, is_slanted ? "end" : "middle", shortened(group.name), "",
+                    is_slanted ? -35 : 0) +
+           "\n";
+  }
+  std::vector<LegendEntry> entries;
+  for (size_t i = 0; i < legend.size(); ++i) entries.push_back({legend[i], i ? kNumColors - 1 : 0});
+  return svg_of("bars", description, svg) + legend_html(entries);
+}
+
 std::string panel_charts(const std::vector<ChartPanel>& panels,
                          const std::vector<std::string>& groups, bool is_ordered) {
   Range values;
@@ -356,22 +350,22 @@ std::string panel_charts(const std::vector<ChartPanel>& panels,
 }
 
 std::string legend_html(const std::vector<LegendEntry>& entries) {
-  std::string text = "<ul class=\"legend\">";
-  for (const LegendEntry& entry : entries) {
-    text += filled(R"(<li><svg viewBox="0 0 22 8" aria-hidden="true"><path class="curve {}" )"
-                   R"(d="M1 4h20"/></svg>{}</li>)",
-                   {style_class(entry.style), html(entry.name)});
-  }
-  return text + "</ul>\n";
+  const std::string items = concatenated(entries, [](const LegendEntry& entry) {
+    return filled(R"(<li><svg viewBox="0 0 22 8" aria-hidden="true"><path class="curve {}" )"
+                  R"(d="M1 4h20"/></svg>{}</li>)",
+                  {style_class(entry.style), html(entry.name)});
+  });
+  return "<ul class=\"legend\">" + items + "</ul>\n";
 }
 
 std::string chart_figure(const std::string& title, const std::string& caption,
                          const std::vector<std::string>& charts, const std::string& table) {
-  std::string text = "<figure>\n<h3>" + html(title) + "</h3>\n<div class=\"charts\">\n";
-  for (const std::string& chart : charts) text += "<div>" + chart + "</div>\n";
-  text += "</div>\n";
-  if (!caption.empty()) text += "<figcaption>" + html(caption) + "</figcaption>\n";
-  return text + "<details><summary>As a table</summary>" + table + "</details></figure>\n";
+  return filled(
+      "<figure>\n<h3>{}</h3>\n<div class=\"charts\">\n{}</div>\n{}"
+      "<details><summary>As a table</summary>{}</details></figure>\n",
+      {html(title),
+       concatenated(charts, [](const auto& chart) { return "<div>" + chart + "</div>\n"; }),
+       caption.empty() ? "" : "<figcaption>" + html(caption) + "</figcaption>\n", table});
 }
 
 }  // namespace lra::report

@@ -26,6 +26,107 @@ Json comparison(std::optional<double> ours, std::optional<double> compared,
           {"minus_paper_v1", optional_number(difference(compared, v1))}};
 }
 
+template <typename Items, typename Function>
+Json list_of(const Items& items, const Function& function) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(function(item));
+  return list;
+}
+
+// `function` of the figures, by the task of their columns.
+template <typename Figures, typename Function>
+Json by_task(const Leaderboard& board, const Figures& figures, const Function& function) {
+  Json json;
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    json[board.columns[i].task] = function(figures[i]);
+  }
+  return json;
+}
+
+Json row_json(const Leaderboard& board, const Row& row) {
+  Json json = {
+      {"model", row.model},       {"title", row.title},           {"preset", row.preset},
+      {"settings", row.settings}, {"checkpoint", row.checkpoint}, {"validation", row.validation},
+      {"division", row.division}, {"revisions", row.revisions},   {"machines", row.machines}};
+  json["average_of_five"] = average_json(row.scored);
+  json["average_of_all"] = average_json(row.present);
+  json["cells"] = Json::array();
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    json["cells"].push_back(cell_json(board.columns[i], row.cells[i]));
+  }
+  return json;
+}
+
+Json baseline_json(const Leaderboard& board, const BaselineRow& row) {
+  return {{"name", row.name},
+          {"average_of_five", optional_number(row.scored)},
+          {"percent", by_task(board, row.accuracy, optional_number)}};
+}
+
+Json spread_json(const Summary& summary) {
+  return {{"models", summary.count},
+          {"mean", summary.count ? Json(json_number(summary.mean)) : Json(nullptr)},
+          {"std", optional_number(summary.deviation)}};
+}
+
+Json task_average_json(const Leaderboard& board, const TaskAverage& row) {
+  return {{"name", row.name},
+          {"average_of_five", spread_json(row.scored)},
+          {"percent", by_task(board, row.cells, spread_json)}};
+}
+
+Json judgement_json(const Judgement& judgement) {
+  return {{"verdict", verdict_text(judgement.verdict)}, {"finding", judgement.finding}};
+}
+
+Json claim_json(const JudgedClaim& judged) {
+  return {{"place", judged.claim->place},
+          {"claim", judged.claim->statement},
+          {"ours", judgement_json(judged.ours)},
+          {"small_scale", judgement_json(judged.small)},
+          {"paper_tables", judgement_json(judged.paper)}};
+}
+
+Json comparison_json(const PairedTest& test) {
+  return {{"task", test.board->columns[test.column].task},
+          {"model", test.first->model},
+          {"compared_with", test.second->model},
+          {"settings", test.first->cells[test.column].settings},
+          {"compared_settings", test.second->cells[test.column].settings},
+          {"seeds", test.num_seeds},
+          {"difference", json_number(test.difference)},
+          {"half_width95", optional_number(test.interval)},
+          {"p_over_seeds", optional_number(test.p_over_seeds)},
+          {"p_over_examples", optional_number(test.p_over_examples)},
+          {"only_first", test.only_first},
+          {"only_second", test.only_second},
+          {"p_adjusted", optional_number(test.p_adjusted)},
+          {"verdict", test.verdict()}};
+}
+
+Json trade_off_json(const TradeOff& trade_off) {
+  Json points = list_of(trade_off.points, [](const TradeOffPoint& point) {
+    return Json{{"model", point.title},
+                {"quality", json_number(point.quality)},
+                {"relative_speed", json_number(point.speed)},
+                {"memory_gb", optional_number(point.memory_gb)},
+                {"examples_per_s", optional_number(point.examples_per_s)},
+                {"on_speed_front", point.on_speed_front},
+                {"on_memory_front", point.on_memory_front}};
+  });
+  return {{"quality", trade_off.quality_name}, {"points", points}};
+}
+
+// The same document with clean() applied to every text, keys included.
+Json cleaned(const Json& json) {
+  if (json.is_string()) return clean(json.get<std::string>());
+  if (json.is_array()) return list_of(json, cleaned);
+  if (!json.is_object()) return json;
+  Json out = Json::object();
+  for (const auto& [key, value] : json.items()) out[clean(key)] = cleaned(value);
+  return out;
+}
+
 }  // namespace
 
 Json cell_json(const TaskColumn& column, const Cell& cell) {
@@ -86,109 +187,6 @@ Json speed_json(const SpeedRow& row) {
           {"machine", row.machine},
           {"revision", row.revision}};
 }
-
-namespace {
-
-Json row_json(const Leaderboard& board, const Row& row) {
-  Json json = {
-      {"model", row.model},       {"title", row.title},           {"preset", row.preset},
-      {"settings", row.settings}, {"checkpoint", row.checkpoint}, {"validation", row.validation},
-      {"division", row.division}, {"revisions", row.revisions},   {"machines", row.machines}};
-  json["average_of_five"] = average_json(row.scored);
-  json["average_of_all"] = average_json(row.present);
-  json["cells"] = Json::array();
-  for (size_t i = 0; i < row.cells.size(); ++i) {
-    json["cells"].push_back(cell_json(board.columns[i], row.cells[i]));
-  }
-  return json;
-}
-
-Json baseline_json(const Leaderboard& board, const BaselineRow& row) {
-  Json json = {{"name", row.name}, {"average_of_five", optional_number(row.scored)}};
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    json["percent"][board.columns[i].task] = optional_number(row.accuracy[i]);
-  }
-  return json;
-}
-
-Json spread_json(const Summary& summary) {
-  return {{"models", summary.count},
-          {"mean", summary.count ? Json(json_number(summary.mean)) : Json(nullptr)},
-          {"std", optional_number(summary.deviation)}};
-}
-
-Json task_average_json(const Leaderboard& board, const TaskAverage& row) {
-  Json json = {{"name", row.name}, {"average_of_five", spread_json(row.scored)}};
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    json["percent"][board.columns[i].task] = spread_json(row.cells[i]);
-  }
-  return json;
-}
-
-template <typename Items, typename Function>
-Json list_of(const Items& items, const Function& function) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(function(item));
-  return list;
-}
-
-Json judgement_json(const Judgement& judgement) {
-  return {{"verdict", verdict_text(judgement.verdict)}, {"finding", judgement.finding}};
-}
-
-Json claim_json(const JudgedClaim& judged) {
-  return {{"place", judged.claim->place},
-          {"claim", judged.claim->statement},
-          {"ours", judgement_json(judged.ours)},
-          {"small_scale", judgement_json(judged.small)},
-          {"paper_tables", judgement_json(judged.paper)}};
-}
-
-Json comparison_json(const PairedTest& test) {
-  return {{"task", test.board->columns[test.column].task},
-          {"model", test.first->model},
-          {"compared_with", test.second->model},
-          {"settings", test.first->cells[test.column].settings},
-          {"compared_settings", test.second->cells[test.column].settings},
-          {"seeds", test.num_seeds},
-          {"difference", json_number(test.difference)},
-          {"half_width95", optional_number(test.interval)},
-          {"p_over_seeds", optional_number(test.p_over_seeds)},
-          {"p_over_examples", optional_number(test.p_over_examples)},
-          {"only_first", test.only_first},
-          {"only_second", test.only_second},
-          {"p_adjusted", optional_number(test.p_adjusted)},
-          {"verdict", test.verdict()}};
-}
-
-Json trade_off_json(const TradeOff& trade_off) {
-  Json points = list_of(trade_off.points, [](const TradeOffPoint& point) {
-    return Json{{"model", point.title},
-                {"quality", json_number(point.quality)},
-                {"relative_speed", json_number(point.speed)},
-                {"memory_gb", optional_number(point.memory_gb)},
-                {"examples_per_s", optional_number(point.examples_per_s)},
-                {"on_speed_front", point.on_speed_front},
-                {"on_memory_front", point.on_memory_front}};
-  });
-  return {{"quality", trade_off.quality_name}, {"points", points}};
-}
-
-// The same document with clean() applied to every text, keys included.
-Json cleaned(const Json& json) {
-  if (json.is_string()) return clean(json.get<std::string>());
-  if (json.is_array()) {
-    Json out = Json::array();
-    for (const Json& item : json) out.push_back(cleaned(item));
-    return out;
-  }
-  if (!json.is_object()) return json;
-  Json out = Json::object();
-  for (const auto& [key, value] : json.items()) out[clean(key)] = cleaned(value);
-  return out;
-}
-
-}  // namespace
 
 std::string format_json(const ReportInput& input) {
   const Leaderboard& board = input.board;

@@ -16,7 +16,7 @@ std::string latex_cell(const TableCell& cell) {
   return text;
 }
 
-std::string latex_line(const std::vector<TableCell>& cells) {
+std::string latex_line(const Cells& cells) {
   std::string text;
   for (const TableCell& cell : cells) text += (text.empty() ? "" : " & ") + latex_cell(cell);
   return text + " \\\\\n";
@@ -26,17 +26,12 @@ std::string latex_line(const std::vector<TableCell>& cells) {
 
 std::string latex_table(const Table& table) {
   if (table.rows.empty()) return "";
-  std::vector<TableCell> header;
   std::string columns;
-  for (const std::string& title : table.header) {
-    columns += table.is_word(header.size()) ? 'l' : 'r';
-    header.push_back({title});
-  }
-  std::string text = "\\begin{table}\n\\centering\n\\caption{" +
-                     latex(table.title + ". " + table.caption) + "}\n\\begin{tabular}{" + columns +
-                     "}\n\\toprule\n" + latex_line(header) + "\\midrule\n";
-  for (const auto& row : table.rows) text += latex_line(row);
-  return text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
+  for (size_t i = 0; i < table.header.size(); ++i) columns += table.is_word(i) ? 'l' : 'r';
+  return "\\begin{table}\n\\centering\n\\caption{" + latex(table.title + ". " + table.caption) +
+         "}\n\\begin{tabular}{" + columns + "}\n\\toprule\n" + latex_line(table.header_cells()) +
+         "\\midrule\n" + concatenated(table.rows, latex_line) +
+         "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
 }
 
 std::string format_latex(const ReportInput& input) {

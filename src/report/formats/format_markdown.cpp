@@ -13,6 +13,14 @@ std::string cell_text(const TableCell& cell) {
   return text;
 }
 
+template <typename Lines>
+std::string list_text(const std::string& title, const Lines& lines) {
+  if (lines.empty()) return "";
+  std::string text = "## " + title + "\n\n";
+  for (const auto& line : lines) text += "- " + markdown(line) + "\n";
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string markdown_table(const Table& table) {
@@ -30,18 +38,6 @@ std::string markdown_table(const Table& table) {
   }
   return text + "\n" + markdown(table.caption) + "\n";
 }
-
-namespace {
-
-template <typename Lines>
-std::string list_text(const std::string& title, const Lines& lines) {
-  if (lines.empty()) return "";
-  std::string text = "## " + title + "\n\n";
-  for (const auto& line : lines) text += "- " + markdown(line) + "\n";
-  return text + "\n";
-}
-
-}  // namespace
 
 std::string format_markdown(const ReportInput& input) {
   std::string text = "# " + markdown(input.options.title) + "\n\n";

@@ -1,6 +1,5 @@
 // A report that fits a terminal's window: accuracies, learning curves, speed and memory.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/text_format.h"
@@ -25,12 +24,10 @@ Table accuracies(const Leaderboard& board) {
     marks.push_back(marks_text(board, row));
   }
   if (table.rows.empty()) return table;
-  std::vector<TableCell> best = {{"best trivial baseline", Emphasis::kQuiet}};
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    const BaselineRow* highest = best_baseline(board, i);
-    best.push_back({highest ? accuracy_text(highest->accuracy[i]) : "-", Emphasis::kQuiet});
-  }
-  table.rows.push_back(std::move(best));
+  const BaselineRow best = best_of_baselines(board, "best trivial baseline");
+  Cells& cells = table.rows.emplace_back(Cells{{best.name}});
+  for (const auto& accuracy : best.accuracy) cells.push_back({accuracy_text(accuracy)});
+  quiet(cells);
   add_marks(table, std::move(marks));
   return table;
 }
@@ -41,28 +38,26 @@ Table speeds(const Leaderboard& board) {
               .caption = "Tokens per second, and the peak memory of tensors in a step.",
               .header = {"Model"}};
   std::set<int64_t> lengths;
-  std::map<std::string, std::map<int64_t, const SpeedRow*>> models;
-  std::vector<std::string> order;
+  std::vector<SpeedGridLine> lines;
   for (const SpeedRow& row : board.speeds) {
     if (row.measured.mode != "train") continue;
     lengths.insert(row.measured.length);
-    if (!models.contains(row.title)) order.push_back(row.title);
-    models[row.title].emplace(row.measured.length, &row);
+    auto line = std::ranges::find(lines, row.title, &SpeedGridLine::title);
+    if (line == lines.end()) line = lines.insert(line, {row.model, row.title, {}});
+    line->at.emplace(row.measured.length, &row);
   }
   for (const int64_t length : lengths) {
     table.header.push_back(thousands(length) + " tokens: speed");
     table.header.emplace_back("memory");
   }
-  for (const std::string& title : order) {
-    std::vector<TableCell> cells = {{title}};
+  for (const SpeedGridLine& line : lines) {
+    Cells& cells = table.rows.emplace_back(Cells{{line.title}});
     for (const int64_t length : lengths) {
-      const auto found = models[title].find(length);
-      const SpeedRow* row = found == models[title].end() ? nullptr : found->second;
+      const SpeedRow* row = line.find(length);
       cells.push_back({row ? rate_text(row->measured.tokens_per_s) + "/s" : "-"});
       const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
       cells.push_back({bytes > 0 ? memory_text(bytes) : "-"});
     }
-    table.rows.push_back(std::move(cells));
   }
   return table;
 }

@@ -27,17 +27,16 @@ std::vector<int> svg_widths(const Table& table) {
 }
 
 std::string rule(int y, int width, const char* weight) {
-  return "<path d=\"M" + std::to_string(kBorder) + " " + std::to_string(y) + "H" +
-         std::to_string(width - kBorder) + "\" stroke=\"#000\" stroke-width=\"" + weight + "\"/>\n";
+  return filled("<path d=\"M{} {}H{}\" stroke=\"#000\" stroke-width=\"{}\"/>\n",
+                {kBorder, y, width - kBorder, weight});
 }
 
-std::string text_at(int x, int y, const char* more, const std::string& text) {
-  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\"" + more + ">" +
-         html(text) + "</text>\n";
+std::string text_at(int x, int y, const std::string& more, const std::string& text) {
+  return filled("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", {x, y, more, html(text)});
 }
 
-std::string table_row_svg(const Table& table, const std::vector<TableCell>& row,
-                          const std::vector<int>& widths, int y) {
+std::string table_row_svg(const Table& table, const Cells& row, const std::vector<int>& widths,
+                          int y) {
   std::string svg;
   int x = kBorder;
   for (size_t i = 0; i < row.size(); ++i) {
@@ -45,7 +44,7 @@ std::string table_row_svg(const Table& table, const std::vector<TableCell>& row,
     std::string more = is_word ? "" : " text-anchor=\"end\"";
     if (row[i].emphasis == Emphasis::kBest) more += " font-weight=\"bold\"";
     if (row[i].emphasis == Emphasis::kSecond) more += " text-decoration=\"underline\"";
-    svg += text_at(is_word ? x : x + widths[i], y, more.c_str(), shown(row[i]));
+    svg += text_at(is_word ? x : x + widths[i], y, more, shown(row[i]));
     x += widths[i] + kSpace;
   }
   return svg;
@@ -58,11 +57,9 @@ std::string svg_table(const Table& table) {
   int width = 2 * kBorder - kSpace;
   for (const int column : widths) width += column + kSpace;
   width = std::max(width, 480);
-  std::vector<TableCell> header;
-  for (const std::string& title : table.header) header.push_back({title});
   int y = kBorder;
-  std::string svg =
-      rule(y, width, "1.5") + table_row_svg(table, header, widths, y + kRowHeight - 7);
+  std::string svg = rule(y, width, "1.5") +
+                    table_row_svg(table, table.header_cells(), widths, y + kRowHeight - 7);
   y += kRowHeight;
   svg += rule(y, width, "0.8");
   for (const auto& row : table.rows) {
@@ -75,12 +72,12 @@ std::string svg_table(const Table& table) {
     y += kCaptionHeight;
     svg += text_at(kBorder, y, " font-size=\"12\"", line);
   }
-  const std::string size = std::to_string(width) + " " + std::to_string(y + kBorder);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size + "\" width=\"" +
-         std::to_string(width) + "\" height=\"" + std::to_string(y + kBorder) +
-         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"14\">\n"
-         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
-         svg + "</svg>\n";
+  const int height = y + kBorder;
+  return filled(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" height="{}" )"
+      "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"14\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{}</svg>\n",
+      {width, height, width, height, svg});
 }
 
 }  // namespace lra::report

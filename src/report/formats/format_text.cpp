@@ -72,8 +72,8 @@ std::vector<std::vector<size_t>> pages_of(const Table& table, const std::vector<
 }
 
 // One row of a page: as many lines as its longest cell has.
-std::string row_text(const Table& table, const std::vector<TableCell>& row,
-                     const std::vector<size_t>& page, const std::vector<int>& widths, bool color) {
+std::string row_text(const Table& table, const Cells& row, const std::vector<size_t>& page,
+                     const std::vector<int>& widths, bool color) {
   std::vector<std::vector<std::string>> cells;
   size_t height = 0;
   for (const size_t i : page) {
@@ -121,8 +121,8 @@ std::string list_text(const std::string& title, const Lines& lines, bool color) 
 
 std::string text_table(Table table, bool color) {
   clean_texts(table);
-  std::vector<TableCell> header;
-  for (const std::string& title : table.header) header.push_back({title, Emphasis::kQuiet});
+  Cells header = table.header_cells();
+  quiet(header);
   const std::vector<int> widths = column_widths(table);
   std::string text = colored(table.title, Emphasis::kBest, color) + "\n\n";
   for (const std::vector<size_t>& page : pages_of(table, widths)) {

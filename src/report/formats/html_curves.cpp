@@ -16,15 +16,12 @@ struct Curve {
 };
 
 const Evaluation& highest(const std::vector<Evaluation>& points) {
-  return *std::max_element(points.begin(), points.end(),
-                           [](const auto& a, const auto& b) { return a.accuracy < b.accuracy; });
+  return *std::ranges::max_element(points, {}, &Evaluation::accuracy);
 }
 
 std::string curves_description(const std::vector<Curve>& curves) {
-  const auto best =
-      std::max_element(curves.begin(), curves.end(), [](const Curve& a, const Curve& b) {
-        return highest(a.points).accuracy < highest(b.points).accuracy;
-      });
+  const auto best = std::ranges::max_element(
+      curves, {}, [](const Curve& curve) { return highest(curve.points).accuracy; });
   const Evaluation& top = highest(best->points);
   return "Validation accuracy against training step for " +
          counted(static_cast<int64_t>(curves.size()), "run") + ". The highest is " + best->run +
@@ -36,12 +33,11 @@ std::string end_points(const std::vector<Curve>& curves) {
               .caption = "",
               .header = {"Run", "highest, %", "at step", "last, %", "at step"}};
   for (const Curve& curve : curves) {
-    std::vector<TableCell> cells = {{curve.run}};
+    Cells& cells = table.rows.emplace_back(Cells{{curve.run}});
     for (const Evaluation& point : {highest(curve.points), curve.points.back()}) {
       cells.push_back({fixed(100 * point.accuracy, 2)});
       cells.push_back({thousands(point.step)});
     }
-    table.rows.push_back(std::move(cells));
   }
   return bare_table_html(table);
 }

@@ -1,8 +1,12 @@
 // Details that the leaderboard shows below a row on click: each figure with its runs, and the
-// settings.
+// settings. And each run with its facts.
+#include <algorithm>
+
 #include "base/text_format.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
+#include "report/tables/run_facts.h"
+#include "report/tables/settings.h"
 
 namespace lra::report {
 namespace {
@@ -20,25 +24,22 @@ std::string paper_html(std::optional<double> ours, std::optional<double> paper) 
 
 // Links to the section Runs: "run 1, run 2".
 std::string run_links(const std::vector<size_t>& runs) {
-  std::string text;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    text += filled("{}<a href=\"#{}\">run {}</a>", {i ? ", " : "", run_id(runs[i]), runs[i] + 1});
-  }
-  return text;
+  return joined(mapped(runs, [](size_t run) {
+    return filled("<a href=\"#{}\">run {}</a>", {run_id(run), run + 1});
+  }));
 }
 
 std::string task_row_html(const TaskColumn& column, const Cell& cell) {
-  const std::string papers[] = {
-      cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), cell.paper_v0),
-      cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), cell.paper_v1)};
-  const auto& deviation = cell.accuracy.deviation;
+  const auto paper = [&](std::optional<double> accuracy) {
+    return cell.paper_fail ? "FAIL" : paper_html(cell.compared_accuracy(), accuracy);
+  };
   return filled(
       R"(<tr><td class="word">{}</td><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>)"
       R"(<td>{}</td><td>{}</td><td>{}</td><td class="word">{}</td></tr>)"
       "\n",
       {html(column.title), html(figure_text(cell)), marks_html(cell.marks),
-       cell.interval ? "±" + fixed(*cell.interval, 2) : "-", accuracy_text(deviation), papers[0],
-       papers[1], size_text(cell.num_parameters), time_text(cell.train_seconds),
+       or_dash(interval_text(cell)), accuracy_text(cell.accuracy.deviation), paper(cell.paper_v0),
+       paper(cell.paper_v1), size_text(cell.num_parameters), time_text(cell.train_seconds),
        run_links(cell.runs),
        html(joined({seeds_text(cell), lost_text(cell), texts_of(cell.marks)}, "; "))});
 }
@@ -50,6 +51,46 @@ std::string average_row_html(const char* name, const Average& average) {
       "<td></td><td></td><td></td><td></td></tr>\n",
       {name, accuracy_text(average.ours), paper_html(average.compared, average.paper_v0),
        paper_html(average.compared, average.paper_v1)});
+}
+
+std::string facts_html(const std::vector<Fact>& facts) {
+  return concatenated(facts, [](const Fact& fact) {
+    return filled("<dt>{}</dt><dd>{}</dd>\n", {html(fact.name), html(fact.value)});
+  });
+}
+
+// The settings, or how they differ from those of the first run of this model and task.
+std::string settings_html(const std::vector<RunRecord>& records, size_t index) {
+  const RunRecord& run = records[index];
+  const auto first = std::ranges::find_if(records, [&](const RunRecord& other) {
+    return other.model == run.model && other.task == run.task && other.kind == run.kind;
+  });
+  const auto place = static_cast<size_t>(first - records.begin());
+  std::string text = "<pre tabindex=\"0\">";
+  if (place == index) {
+    for (const std::string& line : setting_texts(run)) text += html(line) + "\n";
+    return text + "</pre>\n";
+  }
+  const SettingLines base = setting_lines(first->config);
+  for (const std::string& line : setting_lines(run.config)) {
+    if (!base.contains(line)) text += html(line) + "\n";
+  }
+  return "<p>Settings: those of <a href=\"#" + run_id(place) + "\">run " +
+         std::to_string(place + 1) + "</a>, but for these and the seed.</p>\n" + text + "</pre>\n";
+}
+
+std::string run_html(const std::vector<RunRecord>& records, size_t index) {
+  const RunRecord& run = records[index];
+  const bool is_bench = run.kind == "bench";
+  const bool bad = run.status == RunStatus::kFailed || run.status == RunStatus::kDiverged;
+  return filled(
+      "<details id=\"{}\"><summary>Run {}: <b>{}</b> on {}{}{} <span class=\"status{}\">{}</span>"
+      "</summary>\n<dl>\n{}{}</dl>\n{}</details>\n",
+      {run_id(index), index + 1, html(run.model_title), html(run.task_title),
+       is_bench ? ", measurement" : html(", " + run.preset + ", seed " + std::to_string(run.seed)),
+       run.test ? ", " + fixed(100 * run.test->accuracy, 2) + " %" : "", bad ? " bad" : "",
+       html(to_string(run.status)), is_bench ? "" : facts_html(result_facts(run)),
+       facts_html(provenance_facts(run)), settings_html(records, index)});
 }
 
 }  // namespace
@@ -68,18 +109,23 @@ std::string row_details_html(const Leaderboard& board, const Row& row) {
   if (board.columns.size() != kNumScoredTasks) {
     text += average_row_html("Average of all", row.present);
   }
-  text += "</tbody></table>\n<dl>\n";
-  const std::pair<const char*, const std::string&> facts[] = {{"preset", row.preset},
-                                                              {"settings", row.settings},
-                                                              {"tested weights", row.checkpoint},
-                                                              {"validation", row.validation},
-                                                              {"division", row.division},
-                                                              {"revision", row.revisions},
-                                                              {"machine", row.machines}};
-  for (const auto& [name, value] : facts) {
-    if (!value.empty()) text += filled("<dt>{}</dt><dd>{}</dd>\n", {name, html(value)});
-  }
-  return text + "</dl>\n";
+  std::vector<Fact> facts = {{"preset", row.preset},
+                             {"settings", row.settings},
+                             {"tested weights", row.checkpoint},
+                             {"validation", row.validation},
+                             {"division", row.division},
+                             {"revision", row.revisions},
+                             {"machine", row.machines}};
+  std::erase_if(facts, [](const Fact& fact) { return fact.value.empty(); });
+  return text + "</tbody></table>\n<dl>\n" + facts_html(facts) + "</dl>\n";
+}
+
+std::string run_id(size_t index) { return "run-" + std::to_string(index + 1); }
+
+std::string runs_html(const std::vector<RunRecord>& records) {
+  std::string text = "<div class=\"runs\">\n";
+  for (size_t i = 0; i < records.size(); ++i) text += run_html(records, i);
+  return text + "</div>\n";
 }
 
 }  // namespace lra::report

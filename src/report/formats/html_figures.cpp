@@ -35,11 +35,10 @@ std::string pictures_html(const std::string& title, const std::string& caption,
   for (size_t i = 0; i < pictures.size() && i < kMostPictures; ++i) text += pictures[i];
   if (text.empty()) return "";
   if (pictures.size() > kMostPictures) {
-    text += "<p class=\"caption\">The first " + std::to_string(kMostPictures) + " of " +
-            std::to_string(pictures.size()) + ".</p>\n";
+    text += caption_html(filled("The first {} of {}.", {kMostPictures, pictures.size()}));
   }
-  return "<h3>" + html(title) + "</h3>\n<p class=\"caption\">" + html(caption) +
-         "</p>\n<div class=\"pictures\">\n" + text + "</div>\n";
+  return "<h3>" + html(title) + "</h3>\n" + caption_html(caption) + "<div class=\"pictures\">\n" +
+         text + "</div>\n";
 }
 
 std::string pictures_and_table(const Table& table, const std::string& caption,
@@ -50,9 +49,9 @@ std::string pictures_and_table(const Table& table, const std::string& caption,
 }
 
 std::string example_caption(const AnalysisRecord& record, const RolloutExample& example) {
-  return analysis_label(record) + ", " + record.task + " example " + std::to_string(example.index) +
-         ": label " + std::to_string(example.label) + ", predicted " +
-         std::to_string(example.prediction);
+  return filled(
+      "{}, {} example {}: label {}, predicted {}",
+      {analysis_label(record), record.task, example.index, example.label, example.prediction});
 }
 
 // False for a page of own data alone, which lacks nothing of the paper's.
@@ -176,8 +175,8 @@ std::string breakdown_figure(const BreakdownGrid& grid) {
   std::string caption =
       "Percent, with 95 % intervals over the examples of each group; runs of one model together.";
   if (panels.size() > kMaxPanels) {
-    caption += " The first " + std::to_string(kMaxPanels) + " of " + std::to_string(panels.size()) +
-               " models; the table has all.";
+    caption +=
+        filled(" The first {} of {} models; the table has all.", {kMaxPanels, panels.size()});
     panels.resize(kMaxPanels);
   }
   return chart_figure(grid.title, caption, {panel_charts(panels, grid.groups, grid.is_ordered)},
@@ -244,10 +243,8 @@ std::string missing_tables_html(const ReportInput& input) {
 }
 
 std::string breakdown_html(const ReportInput& input) {
-  std::string text;
-  for (const BreakdownGrid& grid : breakdown_grids(input.options.analyses))
-    text += breakdown_figure(grid);
-  return text + table_html(class_table(input.options.analyses));
+  return concatenated(breakdown_grids(input.options.analyses), breakdown_figure) +
+         table_html(class_table(input.options.analyses));
 }
 
 }  // namespace lra::report

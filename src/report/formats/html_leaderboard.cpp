@@ -69,7 +69,10 @@ Layout layout_of(const ReportInput& input) {
   return layout;
 }
 
-std::string sub(const std::string& content) { return "<span class=\"sub\">" + content + "</span>"; }
+// A second line of a cell; nothing for an empty one.
+std::string sub(const std::string& content) {
+  return content.empty() ? "" : "<span class=\"sub\">" + content + "</span>";
+}
 
 std::string sort_attribute(std::optional<double> value) {
   return " data-sort=\"" + (value ? fixed(*value, 6) : "") + "\"";
@@ -87,23 +90,24 @@ std::string duration_text(const Cell& cell) {
   return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
 }
 
+std::string figure_html(Emphasis rank, std::optional<double> value, bool is_quiet,
+                        const std::string& text, const std::string& more) {
+  return filled(R"(<td{}{}><span class="figure{}">{}</span>{}</td>)",
+                {rank_class(rank), sort_attribute(value), is_quiet ? " quiet" : "", text, more});
+}
+
 std::string task_cell_html(const Leaderboard& board, const Row& row, size_t column) {
   const Cell& cell = row.cells[column];
   if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
-  std::string text = "<td" + std::string(rank_class(rank_in_column(board, row, column))) +
-                     sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
-                     (cell.shown_accuracy() && !cell.has(MarkKind::kTrivial) ? "" : " quiet") +
-                     "\">" + html(figure_text(cell)) + "</span>";
-  if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
-  if (const std::string cost = duration_text(cell); !cost.empty()) text += sub(cost);
-  return text + marks_html(cell.marks) + "</td>";
+  const bool is_quiet = !cell.shown_accuracy() || cell.has(MarkKind::kTrivial);
+  return figure_html(rank_in_column(board, row, column), cell.shown_accuracy(), is_quiet,
+                     html(figure_text(cell)),
+                     sub(interval_text(cell)) + sub(duration_text(cell)) + marks_html(cell.marks));
 }
 
 std::string average_html(const Leaderboard& board, const Row& row, Average Row::*average) {
   const auto ours = (row.*average).ours;
-  return "<td" + std::string(rank_class(rank_of_average(board, row, average))) +
-         sort_attribute(ours) + "><span class=\"figure" + (ours ? "" : " quiet") + "\">" +
-         accuracy_text(ours) + "</span></td>";
+  return figure_html(rank_of_average(board, row, average), ours, !ours, accuracy_text(ours), "");
 }
 
 // Columns after the tasks. Seeds are last: they are left out where every figure is of one.
@@ -155,8 +159,7 @@ std::string differences_html(const Layout& layout, const Row& row) {
     }
   }
   texts.push_back(row.settings);
-  const std::string text = joined(texts);
-  return text.empty() ? "" : sub(html(text));
+  return sub(html(joined(texts)));
 }
 
 std::string entry_html(const ReportInput& input, const Layout& layout, const Row& row,
@@ -175,14 +178,15 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
 }
 
 // A row that is not ranked and has nothing to open.
-std::string baseline_html(const Layout& layout, const BaselineRow& row) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) + "</th>";
+std::string baseline_html(const char* classes, const Layout& layout, const BaselineRow& row) {
+  std::string text = filled(R"(<tbody class="{}"><tr><th class="pin word" scope="row">{}</th>)",
+                            {classes, html(row.name)});
   if (layout.has_family) text += word_html("trivial");
   for (const auto& accuracy : row.accuracy) text += "<td>" + accuracy_text(accuracy) + "</td>";
   if (layout.has_five) text += "<td>" + accuracy_text(row.scored) + "</td>";
   if (!layout.all_title.empty()) text += "<td>-</td>";
   for (size_t i = 0; i < costs_of(layout).size(); ++i) text += "<td class=\"aside\"></td>";
-  return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
+  return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr></tbody>\n";
 }
 
 // The heading of a group of rows, which opens and closes it.
@@ -196,27 +200,21 @@ std::string group_html(const Layout& layout, const char* group, size_t count,
 // The best of each column in one row, and all of them to open.
 std::string baselines_html(const Leaderboard& board, const Layout& layout) {
   if (board.baselines.empty()) return "";
-  BaselineRow best{.name = "Best trivial baseline"};
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    const BaselineRow* row = best_baseline(board, i);
-    best.accuracy.push_back(row ? row->accuracy[i] : std::nullopt);
-  }
-  std::string all;
-  for (const BaselineRow& row : board.baselines) {
-    all += "<tbody class=\"plain trivial\">" + baseline_html(layout, row) + "</tbody>\n";
-  }
-  return "<tbody class=\"plain\">" + baseline_html(layout, best) + "</tbody>\n" +
-         group_html(layout, "trivial", board.baselines.size(), "trivial baselines") + all;
+  return baseline_html("plain", layout, best_of_baselines(board, "Best trivial baseline")) +
+         group_html(layout, "trivial", board.baselines.size(), "trivial baselines") +
+         concatenated(board.baselines, [&](const BaselineRow& row) {
+           return baseline_html("plain trivial", layout, row);
+         });
 }
 
 std::string header_html(const Leaderboard& board, const Layout& layout) {
-  std::string text = "<thead><tr>" + column_header("Model", true, "pin");
-  if (layout.has_family) text += column_header("Family", true, "aside");
-  for (const TaskColumn& column : board.columns) text += column_header(column.title, false);
-  if (layout.has_five) text += column_header("Avg of 5", false);
-  if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
-  for (const char* title : costs_of(layout)) text += column_header(title, false, "aside");
-  if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
+  std::string text = "<thead><tr>" + column_header("Model", "word pin");
+  if (layout.has_family) text += column_header("Family", "word aside");
+  for (const TaskColumn& column : board.columns) text += column_header(column.title, "");
+  if (layout.has_five) text += column_header("Avg of 5", "");
+  if (!layout.all_title.empty()) text += column_header(layout.all_title, "");
+  for (const char* title : costs_of(layout)) text += column_header(title, "aside");
+  if (layout.varying.contains(kDivision)) text += column_header("Division", "word aside");
   return text + "</tr></thead>\n";
 }
 
@@ -224,9 +222,8 @@ std::string header_html(const Leaderboard& board, const Layout& layout) {
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
   std::string text = layout.has_five ? " Avg of 5: the paper's, without Path-X." : "";
   if (layout.all_title.empty()) return text;
-  std::vector<std::string> tasks;
-  for (const TaskColumn& column : board.columns) tasks.push_back(column.title);
-  return text + " " + layout.all_title + ": " + joined(tasks) + ".";
+  const std::string tasks = joined(mapped(board.columns, &TaskColumn::title));
+  return text + " " + layout.all_title + ": " + tasks + ".";
 }
 
 // Properties that all rows share, said once.

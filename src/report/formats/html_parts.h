@@ -16,10 +16,15 @@ std::string leaderboard_html(const ReportInput& input);
 // The figures of a row in full, with the paper's, links to the runs, and the settings.
 std::string row_details_html(const Leaderboard& board, const Row& row);
 
-// Any other table, sortable, with heading and caption, empty for one without rows; or only the
-// table.
+// Any other table, sortable, with heading and caption, or without the heading, empty for one
+// without rows; or only the table.
 std::string table_html(const Table& table);
+std::string untitled_table_html(const Table& table);
 std::string bare_table_html(Table table);
+std::string caption_html(const std::string& text);
+// Content behind a number and what it counts, in HTML: "7 warnings".
+std::string folded_html(const char* attributes, size_t count, const std::string& what,
+                        const std::string& content);
 
 // One chart of quality against training speed, measured or as logged; empty for less than two
 // models.
@@ -52,8 +57,7 @@ std::string_view page_script();
 // The words, each with its reason in a tooltip.
 std::string marks_html(const Marks& marks);
 
-// "<th>" of a sortable column. `word`: text rather than figures.
-std::string column_header(const std::string& title, bool word,
-                          const std::string& more_classes = "");
+// "<th>" of a sortable column: of the class "word" for one of texts rather than figures.
+std::string column_header(const std::string& title, const std::string& classes);
 
 }  // namespace lra::report

@@ -1,31 +1,9 @@
+#include <span>
+
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
 
 namespace lra::report {
-
-std::string column_header(const std::string& title, bool word, const std::string& more_classes) {
-  std::string classes = word ? "word" : "";
-  if (!more_classes.empty()) classes += (classes.empty() ? "" : " ") + more_classes;
-  const std::string attribute = classes.empty() ? "" : " class=\"" + classes + "\"";
-  return "<th" + attribute + " scope=\"col\" aria-sort=\"none\"><button type=\"button\">" +
-         html(title) + "</button></th>";
-}
-
-std::string marks_html(const Marks& marks) {
-  std::string text;
-  for (const Mark& mark : marks) {
-    text += "<abbr class=\"mark\" title=\"" + html(text_of(mark)) + "\">" +
-            mark_meanings().at(static_cast<size_t>(mark.kind)).word + "</abbr>";
-  }
-  return text;
-}
-
-std::string table_html(const Table& table) {
-  if (table.rows.empty()) return "";
-  return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
-         "</p>\n" + bare_table_html(table);
-}
-
 namespace {
 
 std::string cell_html(const Table& table, const TableCell& cell, size_t column) {
@@ -41,19 +19,18 @@ std::string cell_html(const Table& table, const TableCell& cell, size_t column) 
          "</td>";
 }
 
-// The rows from `begin` to before `end`, under the header.
-std::string rows_html(const Table& table, size_t begin, size_t end) {
-  std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-                     html(table.title) + "\"><table" + (table.is_list ? " class=\"cards\"" : "") +
-                     ">\n<thead><tr>";
+// Some rows of the table, under its header.
+std::string rows_html(const Table& table, std::span<const std::vector<TableCell>> rows) {
+  std::string text = filled(R"(<div class="scroll" tabindex="0" role="region" aria-label="{}">)"
+                            "<table{}>\n<thead><tr>",
+                            {html(table.title), table.is_list ? " class=\"cards\"" : ""});
   for (size_t i = 0; i < table.header.size(); ++i) {
-    text += column_header(table.header[i], table.is_word(i));
+    text += column_header(table.header[i], table.is_word(i) ? "word" : "");
   }
   text += "</tr></thead>\n<tbody>\n";
-  for (size_t row = begin; row < end; ++row) {
+  for (const auto& row : rows) {
     text += "<tr>";
-    for (size_t i = 0; i < table.header.size(); ++i)
-      text += cell_html(table, table.rows[row][i], i);
+    for (size_t i = 0; i < row.size(); ++i) text += cell_html(table, row[i], i);
     text += "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
@@ -61,14 +38,45 @@ std::string rows_html(const Table& table, size_t begin, size_t end) {
 
 }  // namespace
 
+std::string column_header(const std::string& title, const std::string& classes) {
+  return filled(R"(<th{} scope="col" aria-sort="none"><button type="button">{}</button></th>)",
+                {classes.empty() ? "" : " class=\"" + classes + "\"", html(title)});
+}
+
+std::string marks_html(const Marks& marks) {
+  return concatenated(marks, [](const Mark& mark) {
+    return filled(R"(<abbr class="mark" title="{}">{}</abbr>)",
+                  {html(text_of(mark)), meaning_of(mark).word});
+  });
+}
+
+std::string caption_html(const std::string& text) {
+  return "<p class=\"caption\">" + html(text) + "</p>\n";
+}
+
+std::string folded_html(const char* attributes, size_t count, const std::string& what,
+                        const std::string& content) {
+  return filled("<details {}><summary><b>{}</b> {}</summary>\n{}</details>\n",
+                {attributes, count, what, content});
+}
+
+std::string table_html(const Table& table) {
+  if (table.rows.empty()) return "";
+  return "<h3>" + html(table.title) + "</h3>\n" + untitled_table_html(table);
+}
+
+std::string untitled_table_html(const Table& table) {
+  return table.rows.empty() ? "" : caption_html(table.caption) + bare_table_html(table);
+}
+
 std::string bare_table_html(Table table) {
   drop_empty_columns(table);
-  const size_t shown = table.rows.size() - table.num_folded;
-  std::string text = shown > 0 ? rows_html(table, 0, shown) : "";
+  const std::span rows(table.rows);
+  const size_t shown = rows.size() - table.num_folded;
+  const std::string text = shown > 0 ? rows_html(table, rows.first(shown)) : "";
   if (table.num_folded == 0) return text;
-  return text + "<details class=\"more-rows\"><summary><b>" + std::to_string(table.num_folded) +
-         "</b> " + html(table.folded) + "</summary>\n" +
-         rows_html(table, shown, table.rows.size()) + "</details>\n";
+  return text + folded_html("class=\"more-rows\"", table.num_folded, html(table.folded),
+                            rows_html(table, rows.subspan(shown)));
 }
 
 }  // namespace lra::report

@@ -153,12 +153,7 @@ std::string csv(std::string_view text) {
     field.insert(field.begin(), '\'');
   }
   if (field.find_first_of(",\"") == std::string::npos) return field;
-  std::string quoted = "\"";
-  for (const char c : field) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
+  return "\"" + replaced(field, {{"\"", "\"\""}}) + "\"";
 }
 
 }  // namespace lra::report

@@ -25,7 +25,7 @@ const Row* best_row(const Leaderboard& board, size_t column) {
   return best;
 }
 
-std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
+Cells line_of(const Leaderboard& board, size_t column) {
   const TableCell none = {"-"};
   const std::string& title = board.columns[column].title;
   const Row* best = best_row(board, column);
@@ -48,7 +48,7 @@ std::vector<TableCell> line_of(const Leaderboard& board, size_t column) {
       {size_text(cell.num_parameters)},
       {time_text(cell.train_seconds)},
       {memory_text(cell.speed.peak_memory_bytes)},
-      {cell.devices.empty() ? "-" : cell.devices}};
+      {or_dash(cell.devices)}};
 }
 
 }  // namespace

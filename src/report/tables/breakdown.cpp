@@ -1,7 +1,6 @@
 #include "report/tables/breakdown.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/text_format.h"
@@ -11,9 +10,11 @@ namespace {
 
 constexpr size_t kMaxClasses = 20;  // of a chart or a row: more are told by macro F1
 
-BreakdownPoint point_of(int64_t correct, int64_t examples) {
+BreakdownPoint point_of(const BreakdownGroup& group) {
+  const int64_t examples = group.num_examples;
   if (examples == 0) return {};
-  const double accuracy = 100 * static_cast<double>(correct) / static_cast<double>(examples);
+  const double accuracy =
+      100 * static_cast<double>(group.num_correct) / static_cast<double>(examples);
   return {accuracy, binomial_half_width95(accuracy, examples), examples};
 }
 
@@ -24,12 +25,6 @@ BreakdownFactor classes_as_factor(const BreakdownResult& breakdown) {
     factor.groups.push_back({c.name, c.num_examples, c.num_correct});
   }
   return factor;
-}
-
-std::vector<std::string> names_of(const BreakdownFactor& factor) {
-  std::vector<std::string> names;
-  for (const BreakdownGroup& group : factor.groups) names.push_back(group.name);
-  return names;
 }
 
 struct RunName {
@@ -63,7 +58,7 @@ std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses
       if (factor.groups.empty()) continue;
       const std::string title =
           shown_task(*record) + ", " + record->split + ": accuracy by " + factor.name;
-      const std::vector<std::string> names = names_of(factor);
+      const std::vector<std::string> names = mapped(factor.groups, &BreakdownGroup::name);
       auto grid = std::ranges::find_if(grids, [&](const BreakdownGrid& known) {
         return known.title == title && known.groups == names;
       });
@@ -76,10 +71,7 @@ std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses
         grid = grids.end() - 1;
       }
       const auto [model, label] = name_of(records, *record);
-      BreakdownGrid::Run& run = grid->runs.emplace_back(BreakdownGrid::Run{model, label, {}});
-      for (const BreakdownGroup& group : factor.groups) {
-        run.points.push_back(point_of(group.num_correct, group.num_examples));
-      }
+      grid->runs.push_back({model, label, mapped(factor.groups, point_of)});
     }
   }
   return grids;
@@ -91,13 +83,12 @@ Table breakdown_table(const BreakdownGrid& grid) {
               .header = {"Model"}};
   table.header.insert(table.header.end(), grid.groups.begin(), grid.groups.end());
   for (const auto& [model, label, points] : grid.runs) {
-    std::vector<TableCell> cells = {{label}};
+    Cells& cells = table.rows.emplace_back(Cells{{label}});
     for (const BreakdownPoint& point : points) {
       cells.push_back({point.num_examples
                            ? fixed(point.accuracy, 1) + " ± " + fixed(point.half_width, 1)
                            : "-"});
     }
-    table.rows.push_back(std::move(cells));
   }
   return table;
 }
@@ -115,10 +106,9 @@ Table class_table(const std::vector<Analysis>& analyses) {
   const auto records = analyses_of(analyses, "breakdown");
   for (const AnalysisRecord* record : records) {
     const BreakdownResult& breakdown = *record->breakdown;
-    std::vector<std::string> classes;
-    for (const BreakdownClass& c : breakdown.classes) {
-      classes.push_back(c.name + ": " + share_text(c.recall()) + " / " + share_text(c.precision()));
-    }
+    const auto classes = mapped(breakdown.classes, [](const BreakdownClass& c) {
+      return c.name + ": " + share_text(c.recall()) + " / " + share_text(c.precision());
+    });
     table.rows.push_back({{shown_task(*record)},
                           {name_of(records, *record).label},
                           {record->split},

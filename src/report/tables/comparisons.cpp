@@ -126,14 +126,14 @@ bool is_named(const Row& row, const std::string& name) {
 }
 
 void refuse_unknown(const ReportInput& input) {
+  if (input.options.compare.empty()) return;
   std::set<std::string> models;
   for (const Leaderboard* board : {&input.board, &input.own}) {
     for (const Row& row : board->rows) {
-      if (input.options.compare.empty() || is_named(row, input.options.compare)) return;
+      if (is_named(row, input.options.compare)) return;
       models.insert(row.model);
     }
   }
-  if (input.options.compare.empty()) return;
   throw Error({.where = "--compare",
                .what = "no run is of the model " + in_quotes(input.options.compare, 100),
                .expected = "one of " + quoted_list({models.begin(), models.end()}, 12)});
@@ -156,13 +156,12 @@ void compare_column(const ReportInput& input, const Leaderboard& board, size_t c
       if (is_there) continue;  // two models are best
       all.push_back(compared(input, board, column, first, second));
     }
-    std::stable_sort(all.begin() + begin, all.end(), [](const auto& a, const auto& b) {
-      return std::abs(a.difference) < std::abs(b.difference);
-    });
+    std::ranges::stable_sort(all.begin() + begin, all.end(), {},
+                             [](const PairedTest& c) { return std::abs(c.difference); });
   }
 }
 
-std::vector<TableCell> line_of(const PairedTest& c) {
+Cells line_of(const PairedTest& c) {
   const std::string verdict = c.verdict();
   const bool is_shown = verdict.starts_with("better") || verdict.starts_with("worse");
   return {{c.board->columns[c.column].title},
@@ -215,7 +214,7 @@ Table comparisons_table(const ReportInput& input) {
       .num_right = 1};
   const std::vector<PairedTest> all = compare_models(input);
   if (std::ranges::any_of(all, [](const PairedTest& c) { return c.p().has_value(); })) {
-    for (const PairedTest& c : all) table.rows.push_back(line_of(c));
+    table.rows = mapped(all, line_of);
   }
   return table;
 }

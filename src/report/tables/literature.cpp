@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/text_format.h"
 #include "io/json.h"
 
 namespace lra::report {
@@ -84,14 +82,10 @@ Literature read_literature(const std::string& path, const std::string& edited) {
     literature.results.push_back(
         paper_result(model, family_of(literature, std::string(model.name))));
   }
-  std::stable_sort(literature.results.begin(), literature.results.end(),
-                   [](const PublishedResult& a, const PublishedResult& b) {
-                     const auto score = [](const PublishedResult& result) {
-                       return std::pair(result.average(kNumPaperTasks).value_or(0),
-                                        result.average(kNumScoredTasks).value_or(0));
-                     };
-                     return score(a) > score(b);
-                   });
+  std::ranges::stable_sort(literature.results, std::greater<>(), [](const PublishedResult& result) {
+    return std::pair(result.average(kNumPaperTasks).value_or(0),
+                     result.average(kNumScoredTasks).value_or(0));
+  });
   return literature;
 }
 
@@ -115,7 +109,7 @@ Table literature_table(const Literature& literature) {
   }
   table.header.insert(table.header.end(), {"Avg 5", "Avg 6", "Figures", "Source", "Note"});
   for (const PublishedResult& result : literature.results) {
-    std::vector<TableCell> cells = {{result.model}, {result.family}};
+    Cells& cells = table.rows.emplace_back(Cells{{result.model}, {result.family}});
     for (int task = 0; task < kNumPaperTasks; ++task) {
       cells.push_back({result.text_of(static_cast<PaperTask>(task))});
     }
@@ -123,9 +117,8 @@ Table literature_table(const Literature& literature) {
       cells.push_back({accuracy_text(result.average(num_tasks))});
     }
     for (const std::string& text : {result.kind, result.source, result.note}) {
-      cells.push_back({text.empty() ? "-" : text});
+      cells.push_back({or_dash(text)});
     }
-    table.rows.push_back(std::move(cells));
   }
   return table;
 }

@@ -1,5 +1,4 @@
 // A user's own data and diagnostic tasks, which have no published figures and no part in averages.
-#include "base/text_format.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -11,21 +10,17 @@ std::string data_name(const TaskColumn& column) {
   return colon == std::string::npos ? column.title : column.task.substr(colon + 1);
 }
 
-std::string count_text(const Cell& cell) {
-  return joined({std::to_string(cell.accuracy.count), lost_text(cell)});
-}
-
-std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row& row) {
+Cells line_of(const Leaderboard& own, size_t column, const Row& row) {
   const Cell& cell = row.cells[column];
   const Trivial& trivial = cell.trivial;
   return {{data_name(own.columns[column])},
           {row.title},
-          {cell.settings.empty() ? "-" : cell.settings},
+          {or_dash(cell.settings)},
           {figure_text(cell), rank_in_column(own, row, column), cell.marks},
-          {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
+          {or_dash(interval_text(cell))},
           {trivial.name.empty() ? "-" : accuracy_text(trivial.accuracy) + " " + trivial.name,
            Emphasis::kQuiet},
-          {count_text(cell)},
+          {joined({std::to_string(cell.accuracy.count), lost_text(cell)})},
           {size_text(cell.num_parameters)},
           {time_text(cell.train_seconds)},
           {rate_text(cell.speed.tokens_per_s)},

@@ -15,8 +15,6 @@
 namespace lra::report {
 namespace {
 
-using Cells = std::vector<TableCell>;
-
 std::string weights_text(const AnalysisRecord& record) {
   std::string text = record.preset + " preset, ";
   if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
@@ -30,11 +28,6 @@ std::string length_text(int64_t length) {
   return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
 }
 
-const SpeedRow* row_at(const SpeedGridLine& line, int64_t length) {
-  const auto found = line.at.find(length);
-  return found == line.at.end() ? nullptr : found->second;
-}
-
 std::string paper_memory_text(std::string_view model, int64_t length) {
   const auto gigabytes = paper_memory(model, length);
   return gigabytes ? fixed(*gigabytes, 2) + " GB" : "-";
@@ -44,7 +37,7 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
   const bool training = grid.mode == "train";
   Cells cells = {{line.title}};
   for (const int64_t length : grid.lengths) {
-    const SpeedRow* row = row_at(line, length);
+    const SpeedRow* row = line.find(length);
     cells.push_back(
         {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
     cells.push_back({row ? ratio_text(row->relative) : "-"});
@@ -52,7 +45,7 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
     cells.push_back({ratio_text(paper), Emphasis::kQuiet});
   }
   for (const int64_t length : grid.lengths) {
-    const SpeedRow* row = row_at(line, length);
+    const SpeedRow* row = line.find(length);
     cells.push_back({row ? memory_text(row->measured.peak_tensor_bytes) : "-"});
     if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
   }
@@ -99,13 +92,22 @@ std::string steps_text(const ConvergenceResult& result, double accuracy) {
 }
 
 std::string numbers_text(const std::vector<double>& values, int decimals) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ", ") + fixed(value, decimals);
-  return text.empty() ? "-" : text;
+  return or_dash(joined(mapped(values, [&](double value) { return fixed(value, decimals); })));
 }
 
 std::string optional_text(const std::optional<double>& value, int decimals) {
   return value ? fixed(*value, decimals) : "-";
+}
+
+// Accuracies above chance that some analysis has a threshold for, in increasing order.
+std::set<double> thresholds_of(const AnalysisRecord& record) {
+  const auto task = paper_task(record.task);
+  const double chance = task ? kPaperChance[static_cast<size_t>(*task)] / 100 : 0;
+  std::set<double> above;
+  for (const Threshold& threshold : record.convergence->thresholds) {
+    if (threshold.accuracy > chance) above.insert(threshold.accuracy);
+  }
+  return above;
 }
 
 // A table of the results of one analysis. Its first columns name the subject: task, model,
@@ -161,12 +163,9 @@ std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& anal
   for (const Analysis& analysis : analyses) {
     if (analysis.record.kind == kind) found.push_back(&analysis.record);
   }
-  const auto place = [](const AnalysisRecord* record) {
-    const auto task = paper_task(record->task);
-    return std::pair(task ? static_cast<int>(*task) : kNumPaperTasks, paper_order(record->model));
-  };
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  std::ranges::stable_sort(found, {}, [](const AnalysisRecord* record) {
+    return std::pair(task_order(record->task), paper_order(record->model));
+  });
   return found;
 }
 
@@ -202,21 +201,6 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
   return table;
 }
 
-namespace {
-
-// Accuracies above chance that some analysis has a threshold for, in increasing order.
-std::set<double> thresholds_of(const AnalysisRecord& record) {
-  const auto task = paper_task(record.task);
-  const double chance = task ? kPaperChance[static_cast<size_t>(*task)] / 100 : 0;
-  std::set<double> above;
-  for (const Threshold& threshold : record.convergence->thresholds) {
-    if (threshold.accuracy > chance) above.insert(threshold.accuracy);
-  }
-  return above;
-}
-
-}  // namespace
-
 Table convergence_table(const std::vector<Analysis>& analyses) {
   const auto records = analyses_of(analyses, "convergence");
   std::set<double> thresholds;
@@ -240,7 +224,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
     const ConvergenceResult& result = *record->convergence;
     const std::set<double> own = thresholds_of(*record);
     if (own.empty()) continue;
-    std::vector<TableCell> cells;
+    Cells cells;
     for (const double accuracy : thresholds) {
       cells.push_back({own.contains(accuracy) ? steps_text(result, accuracy) : "-"});
     }

@@ -11,8 +11,6 @@
 namespace lra::report {
 namespace {
 
-using Cells = std::vector<TableCell>;
-
 // The largest value among the tasks with a figure: "1 to 3" where they differ is not for a paper.
 template <typename Value>
 auto most_of(const Row& row, const Value& value) {
@@ -61,8 +59,7 @@ const ResultColumn* other_column(const std::string& name) {
 size_t place_of(const Leaderboard& board, const std::string& name) {
   const auto found = std::ranges::find(board.columns, name, &TaskColumn::task);
   if (found != board.columns.end()) return static_cast<size_t>(found - board.columns.begin());
-  std::vector<std::string> known;
-  for (const TaskColumn& column : board.columns) known.push_back(column.task);
+  std::vector<std::string> known = mapped(board.columns, &TaskColumn::task);
   for (const ResultColumn& column : kOtherColumns) known.push_back(column.name);
   throw Error({.where = "--columns",
                .what = "no column " + in_quotes(name, 100),
@@ -120,7 +117,7 @@ Cells plain_row(const Leaderboard& board, const std::vector<std::string>& column
                      : other_column(column) ? "-"
                                             : accuracy_text(figure(place_of(board, column)))});
   }
-  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
+  quiet(cells);
   return cells;
 }
 
@@ -157,13 +154,12 @@ Table results_table(const Leaderboard& board, const ResultsChoice& choice) {
   for (const Row& row : board.rows) {
     const auto has_figure = [](const Cell& cell) { return cell.accuracy.count > 0; };
     if (std::ranges::none_of(row.cells, has_figure)) continue;
-    Cells cells = {{row_label(board, row)}};
+    Cells& cells = table.rows.emplace_back(Cells{{row_label(board, row)}});
     for (const std::string& name : columns) {
       const ResultColumn* other = other_column(name);
       cells.push_back(other ? other->cell(board, row)
                             : figure_cell(board, row, place_of(board, name), seeds.size() > 1));
     }
-    table.rows.push_back(std::move(cells));
   }
   if (choice.with_baselines) {
     for (const BaselineRow& baseline : board.baselines) {

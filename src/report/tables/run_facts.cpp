@@ -149,8 +149,7 @@ std::vector<Fact> provenance_facts(const RunRecord& run) {
   for (const auto& [name, isa] : p.kernels) {
     kernels[isa] += (kernels[isa].empty() ? isa + ": " : ", ") + name;
   }
-  std::vector<std::string> kernel_texts;
-  for (const auto& [isa, text] : kernels) kernel_texts.push_back(text);
+  const auto kernel_texts = mapped(kernels, [](const auto& entry) { return entry.second; });
   f.add("kernels", joined(kernel_texts, "; "));
   f.add("data", run.data_source + (run.data_hash.empty() ? "" : " " + run.data_hash));
   f.add("config hash", run.config_hash);

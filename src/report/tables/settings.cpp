@@ -1,11 +1,11 @@
 #include "report/tables/settings.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <vector>
 
 #include "base/config.h"
+#include "report/lists.h"
 
 namespace lra::report {
 namespace {
@@ -39,12 +39,12 @@ std::map<SettingLines, std::string> shortened_labels(const std::set<SettingLines
     std::stable_partition(apart.begin(), apart.end(), [&](const std::string& line) {
       return key_counts[key_of(line)] == variants.size();
     });
-    std::string& label = labels[lines];
-    for (size_t i = 0; i < std::min(apart.size(), most); ++i) {
-      label += (label.empty() ? "" : ", ") + apart[i];
+    if (apart.size() > most) {
+      const std::string more = std::to_string(apart.size() - most) + " more";
+      apart.resize(most);
+      apart.push_back(more);
     }
-    if (apart.size() > most) label += ", " + std::to_string(apart.size() - most) + " more";
-    if (label.empty() && variants.size() > 1) label = "base settings";
+    labels[lines] = apart.empty() && variants.size() > 1 ? "base settings" : joined(apart);
   }
   return labels;
 }

@@ -151,6 +151,19 @@ SpeedRow speed_row(const MeasuredRun& measured, const MeasuredRun* yardstick) {
   return row;
 }
 
+auto setting_of(const SpeedRow& row) {
+  return std::tuple(row.task, row.preset, row.measured.mode, row.measured.dtype, row.measured.batch,
+                    row.revision, row.machine);
+}
+
+int num_comparable(const SpeedGrid& grid) {
+  int count = 0;
+  for (const SpeedGridLine& line : grid.lines) {
+    for (const auto& [length, row] : line.at) count += row->relative && row->paper_relative;
+  }
+  return count;
+}
+
 }  // namespace
 
 CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all) {
@@ -182,9 +195,8 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
   for (const RunRecord& record : records) {
     if (!record.measurements.empty()) by_time.push_back(&record);
   }
-  std::stable_sort(by_time.begin(), by_time.end(), [](const auto* a, const auto* b) {
-    return a->provenance.finished_utc < b->provenance.finished_utc;
-  });
+  std::ranges::stable_sort(by_time, {},
+                           [](const auto* record) { return record->provenance.finished_utc; });
   using Setting = decltype(setting_of(records[0], records[0].measurements[0]));
   std::map<Setting, std::map<ModelSettings, MeasuredRun>> settings;
   const std::vector<std::string> labels = settings_labels(by_time);
@@ -211,6 +223,67 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
     });
   }
   return rows;
+}
+
+std::string SpeedGrid::setting() const {
+  return task + (preset.empty() ? "" : ", " + preset + " preset") + ", " + dtype + ", batch " +
+         std::to_string(batch) + ", revision " + revision + ", " + machine;
+}
+
+std::string SpeedGrid::name() const {
+  return device + ", " + dtype + ", batch " + std::to_string(batch);
+}
+
+const SpeedRow* SpeedGrid::find(std::string_view model, int64_t length) const {
+  const SpeedRow* any = nullptr;
+  for (const SpeedGridLine& line : lines) {
+    const SpeedRow* row = line.find(length);
+    if (!row || !same_paper_model(line.model, model)) continue;
+    if (row->settings.empty()) return row;
+    if (!any) any = row;
+  }
+  return any;
+}
+
+std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
+  using Setting = decltype(setting_of(rows[0]));
+  std::map<Setting, std::map<std::string, SpeedGridLine>> settings;
+  for (const SpeedRow& row : rows) {
+    const std::string title = row.title + (row.settings.empty() ? "" : " (" + row.settings + ")");
+    SpeedGridLine& line = settings[setting_of(row)][title];
+    line.model = row.model;
+    line.title = title;
+    line.at[row.measured.length] = &row;
+  }
+  std::vector<SpeedGrid> grids;
+  for (const auto& [setting, lines] : settings) {
+    SpeedGrid grid;
+    std::tie(grid.task, grid.preset, grid.mode, grid.dtype, grid.batch, grid.revision,
+             grid.machine) = setting;
+    std::set<int64_t> lengths;
+    for (const auto& [title, line] : lines) {
+      for (const auto& [length, row] : line.at) {
+        lengths.insert(length);
+        grid.device = row->device;
+      }
+      grid.lines.push_back(line);
+    }
+    grid.lengths.assign(lengths.begin(), lengths.end());
+    std::ranges::stable_sort(grid.lines, {}, [](const SpeedGridLine& line) {
+      return std::pair(paper_order(line.model), line.title);
+    });
+    grids.push_back(std::move(grid));
+  }
+  return grids;
+}
+
+const SpeedGrid* paper_grid(const std::vector<SpeedGrid>& grids, std::string_view mode) {
+  const SpeedGrid* best = nullptr;
+  for (const SpeedGrid& grid : grids) {
+    if (grid.mode != mode || num_comparable(grid) == 0) continue;
+    if (!best || num_comparable(grid) > num_comparable(*best)) best = &grid;
+  }
+  return best;
 }
 
 }  // namespace lra::report

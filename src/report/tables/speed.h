@@ -42,6 +42,12 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records);
 struct SpeedGridLine {
   std::string model, title;  // title: with the settings that set it apart
   std::map<int64_t, const SpeedRow*> at;
+
+  // Null for a length that was not measured.
+  const SpeedRow* find(int64_t length) const {
+    const auto found = at.find(length);
+    return found == at.end() ? nullptr : found->second;
+  }
 };
 
 // Measurements that compare: only model and length differ.

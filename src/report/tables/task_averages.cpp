@@ -19,9 +19,7 @@ struct BestOfModels : std::map<std::string, double> {
     best = std::max(best, *value);
   }
   Summary summary() const {
-    std::vector<double> values;
-    for (const auto& [model, value] : *this) values.push_back(value);
-    return summarize(values);
+    return summarize(mapped(*this, [](const auto& best) { return best.second; }));
   }
 };
 
@@ -35,10 +33,9 @@ TaskAverage of_preset(const Leaderboard& board, const std::string& preset) {
     }
     scored.add(row.model, row.scored.ours);
   }
-  TaskAverage result{.name = kName + (preset.empty() ? "no" : preset) + " preset",
-                     .scored = scored.summary()};
-  for (const BestOfModels& cell : cells) result.cells.push_back(cell.summary());
-  return result;
+  return {.name = kName + (preset.empty() ? "no" : preset) + " preset",
+          .cells = mapped(cells, &BestOfModels::summary),
+          .scored = scored.summary()};
 }
 
 // True if some runs of the column have the paper's task unchanged.
@@ -61,9 +58,8 @@ TaskAverage of_paper(const Leaderboard& board, PaperVersion version) {
     }
     result.cells.push_back(summarize(values));
   }
-  std::vector<double> averages;
-  for (const PaperModel& model : paper_models()) averages.push_back(paper_average(model, version));
-  result.scored = summarize(averages);
+  result.scored = summarize(mapped(
+      paper_models(), [&](const PaperModel& model) { return paper_average(model, version); }));
   return result;
 }
 
@@ -75,9 +71,8 @@ std::vector<TaskAverage> task_averages(const Leaderboard& board) {
   for (const Row& row : board.rows) {
     if (!presets.insert(row.preset).second) continue;
     TaskAverage average = of_preset(board, row.preset);
-    const bool compares = std::any_of(average.cells.begin(), average.cells.end(),
-                                      [](const Summary& cell) { return cell.count > 1; });
-    if (compares) found.push_back(std::move(average));
+    const auto compares = [](const Summary& cell) { return cell.count > 1; };
+    if (std::ranges::any_of(average.cells, compares)) found.push_back(std::move(average));
   }
   bool has_paper = false;
   for (size_t i = 0; i < board.columns.size(); ++i) has_paper |= is_paper_task(board, i);

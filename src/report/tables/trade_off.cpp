@@ -41,9 +41,8 @@ std::optional<OneTask> most_shared_task(const Leaderboard& board) {
       if (cell.shown_accuracy()) models[key_of(column, cell)].insert(row.model);
     }
   }
-  const auto widest = std::max_element(
-      models.begin(), models.end(),
-      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const auto widest =
+      std::ranges::max_element(models, {}, [](const auto& entry) { return entry.second.size(); });
   if (widest == models.end()) return std::nullopt;
   return widest->first;
 }
@@ -66,24 +65,18 @@ int64_t widest_length(const SpeedGrid& grid) {
   for (const SpeedGridLine& line : grid.lines) {
     for (const auto& [length, row] : line.at) counts[length] += row->relative.has_value();
   }
-  int64_t widest = 0;
-  int most = 0;
-  for (const auto& [length, count] : counts) {
-    if (count >= most) {
-      most = count;
-      widest = length;
-    }
-  }
-  return widest;
+  std::pair<int, int64_t> widest;
+  for (const auto& [length, count] : counts) widest = std::max(widest, {count, length});
+  return widest.second;
 }
 
 std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& grid,
                                      int64_t length, const Quality& quality) {
   std::vector<TradeOffPoint> points;
   for (const SpeedGridLine& line : grid.lines) {
-    const SpeedRow* speed = grid.find(line.model, length);
-    if (!speed || !speed->relative || line.at.count(length) == 0) continue;
-    if (line.at.at(length) != speed) continue;  // another setting of a model that has its point
+    const SpeedRow* speed = line.find(length);
+    if (!speed || !speed->relative) continue;
+    if (speed != grid.find(line.model, length)) continue;  // another of the model has its point
     std::optional<double> best;
     for (const Row& row : input.board.rows) {
       if (row.model != line.model || row.is_self_pretrained) continue;
@@ -172,8 +165,8 @@ TradeOff training_trade_off(const Leaderboard& board) {
   };
   std::map<std::string, int> devices;
   for (const Row& row : board.rows) devices[row.cells[task->column].devices] += is_point(row);
-  const auto commonest = std::max_element(devices.begin(), devices.end(),
-                                          [](auto& a, auto& b) { return a.second < b.second; });
+  const auto commonest =
+      std::ranges::max_element(devices, {}, [](const auto& entry) { return entry.second; });
   result.caption += " Computed by: " + commonest->first + ".";
   for (const Row& row : board.rows) {
     const CellSpeed& speed = row.cells[task->column].speed;
@@ -207,11 +200,10 @@ TradeOff paper_trade_off() {
                              model.speeds->train_steps_per_s[kLast] * kPaperBatch});
   }
   mark_fronts(result.points);
-  std::string front;
-  for (const TradeOffPoint& point : result.points) {
-    if (point.on_speed_front) front += (front.empty() ? "" : ", ") + point.title;
-  }
-  result.caption += " By its own tables these lie on that of speed: " + front + ".";
+  const auto front = mapped(result.points, [](const TradeOffPoint& point) {
+    return point.on_speed_front ? point.title : "";
+  });
+  result.caption += " By its own tables these lie on that of speed: " + joined(front) + ".";
   return result;
 }
 
