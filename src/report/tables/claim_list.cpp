@@ -1,7 +1,6 @@
 // The sentences of the paper, as comparisons. "Above" means the higher figure: for claims that
 // something is small or slow, the sides are swapped.
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 
 #include "report/tables/claims.h"
@@ -12,11 +11,7 @@ namespace {
 using Names = std::vector<std::string_view>;
 using Comparisons = std::vector<Comparison>;
 
-Names all_models() {
-  Names names;
-  for (const PaperModel& model : paper_models()) names.push_back(model.name);
-  return names;
-}
+Names all_models() { return mapped(paper_models(), &PaperModel::name); }
 
 // The models of Tables 2 and 4.
 Names timed_models() {
@@ -84,14 +79,17 @@ Comparisons operator+(Comparisons a, const Comparisons& b) {
   return a;
 }
 
-auto figure(const Evidence& e, Finding (Evidence::*of)(std::string_view) const) {
-  return [&e, of](std::string_view model) { return (e.*of)(model); };
+auto average(const Evidence& e) {
+  return [&e](std::string_view model) { return e.average(model); };
 }
 auto accuracy(const Evidence& e, PaperTask task) {
   return [&e, task](std::string_view model) { return e.accuracy(model, task); };
 }
 auto speed(const Evidence& e, std::string_view mode, int64_t length) {
   return [&e, mode, length](std::string_view model) { return e.speed(model, mode, length); };
+}
+auto on_image(const Evidence& e, Analysed figure) {
+  return [&e, figure](std::string_view m) { return e.analysed(figure, m, PaperTask::kImage); };
 }
 auto memory(const Evidence& e, int64_t length) {
   return [&e, length](std::string_view model) { return e.memory(model, length); };
@@ -138,7 +136,7 @@ Comparisons pareto_front(const Evidence& e) {
 
 constinit const Claim kClaims[] = {
     {"3.5, Table 1", "BigBird has the best average.",
-     [](auto& e) { return best("bigbird", all_models(), figure(e, &Evidence::average), "%"); }},
+     [](auto& e) { return best("bigbird", all_models(), average(e), "%"); }},
     {"3.5, Figure 3",
      "BigBird and Performer lie on the Pareto front of average and training speed (at 4K).",
      pareto_front},
@@ -235,20 +233,20 @@ constinit const Claim kClaims[] = {
      }},
     {"3.3, Table 3",
      "On Image most models overfit (judged: training accuracy is 20 points above test, for all).",
-     [](auto& e) { return all_above(all_models(), 20, figure(e, &Evidence::gap), "points"); }},
+     [](auto& e) { return all_above(all_models(), 20, on_image(e, Analysed::kGap), "points"); }},
     {"D, Table 5", "Linformer converges the fastest on Image (judged at 35 %).",
      [](auto& e) {
-       return worst("linformer", all_models(), figure(e, &Evidence::steps_to_35), "steps");
+       return worst("linformer", all_models(), on_image(e, Analysed::kStepsTo35), "steps");
      }},
     {"D, Table 5", "Longformer, Sinkhorn and BigBird follow it (judged at 35 %).",
      [](auto& e) {
        return pairs(without(all_models(), {"linformer", "longformer", "sinkhorn", "bigbird"}),
-                    {"longformer", "sinkhorn", "bigbird"}, figure(e, &Evidence::steps_to_35),
+                    {"longformer", "sinkhorn", "bigbird"}, on_image(e, Analysed::kStepsTo35),
                     "steps");
      }},
     {"D, Table 5", "Reformer is the slowest to converge on Image (judged at 35 %).",
      [](auto& e) {
-       return best("reformer", all_models(), figure(e, &Evidence::steps_to_35), "steps");
+       return best("reformer", all_models(), on_image(e, Analysed::kStepsTo35), "steps");
      }},
     {"2.3, Figure 2",
      "The required attention span is rather high on all tasks (judged: above a tenth of the "
@@ -257,21 +255,23 @@ constinit const Claim kClaims[] = {
        Comparisons comparisons;
        for (int i = 0; i < kNumScoredTasks; ++i) {
          const auto task = static_cast<PaperTask>(i);
-         comparisons.push_back({e.span(task), Measured{0.1, 0}, std::string(paper_task_title(task)),
-                                "limit", "of the length"});
+         comparisons.push_back({e.analysed(Analysed::kSpan, "transformer", task), Measured{0.1, 0},
+                                std::string(paper_task_title(task)), "limit", "of the length"});
        }
        return comparisons;
      }},
     {"A.2, Figure 4",
      "Grays that are nearer have more similar embeddings (judged: similarity falls with distance).",
      [](auto& e) {
-       return Comparisons{{Measured{0, 0}, e.gray_correlation(), "limit", "correlation", ""}};
+       return Comparisons{{Measured{0, 0}, on_image(e, Analysed::kGrayCorrelation)("transformer"),
+                           "limit", "correlation", ""}};
      }},
     {"A.2, Figure 4",
      "Closeness in a column of the image is kept better by the position embeddings than closeness "
      "in a row.",
      [](auto& e) {
-       return Comparisons{{e.vertical_lead(), Measured{0, 0}, "column less row", "limit", ""}};
+       return Comparisons{{on_image(e, Analysed::kVerticalLead)("transformer"), Measured{0, 0},
+                           "column less row", "limit", ""}};
      }},
 };
 

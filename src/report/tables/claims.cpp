@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text_format.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
@@ -42,6 +44,26 @@ std::string sentence(const Comparison& c) {
   const char* relation = by > 1 ? " above " : by < -1 ? " below " : " as good as ";
   return c.left_name + " " + figure_of(*c.left, c.unit) + relation + c.right_name + " " +
          figure_of(*c.right, c.unit);
+}
+
+constexpr int kUntested = 2;
+
+// Decided ones first, then those that small runs say something about.
+int place_of(const JudgedClaim& judged) {
+  if (judged.ours.verdict != Verdict::kNotTested) return 0;
+  return scaled_finding(judged).empty() ? kUntested : 1;
+}
+
+// "Of 24 claims 2 are confirmed, 7 contradicted, ...".
+std::string counts_text(const std::vector<JudgedClaim>& claims) {
+  std::vector<std::string> counts;
+  for (const Verdict verdict :
+       {Verdict::kConfirmed, Verdict::kContradicted, Verdict::kUndecided, Verdict::kNotTested}) {
+    const auto count = std::ranges::count(
+        claims, verdict, [](const JudgedClaim& judged) { return judged.ours.verdict; });
+    counts.push_back(std::to_string(count) + " " + std::string(verdict_text(verdict)));
+  }
+  return "Of " + std::to_string(claims.size()) + " claims, at full scale: " + joined(counts) + ".";
 }
 
 }  // namespace
@@ -92,6 +114,47 @@ std::string scaled_verdict_text(const JudgedClaim& judged) {
 std::string scaled_finding(const JudgedClaim& judged) {
   if (judged.small.finding.empty()) return judged.ours.finding;
   return "small scale: " + judged.small.finding;
+}
+
+Table claims_table(const ReportInput& input) {
+  std::vector<JudgedClaim> claims = judge_claims(input);
+  const auto num_untested = static_cast<size_t>(std::ranges::count(claims, kUntested, place_of));
+  if (num_untested == claims.size()) return {};
+  std::ranges::stable_sort(claims, {}, place_of);
+  std::vector<std::string> measured;
+  for (const auto& [mode, what] :
+       {std::pair{"train", "training speed and memory"}, {"infer", "inference speed"}}) {
+    const SpeedGrid* grid = paper_grid(input.grids, mode);
+    if (grid) measured.push_back(std::string(what) + " on " + grid->name());
+  }
+  Table table{
+      .title = "The paper's claims",
+      .caption =
+          counts_text(claims) +
+          " Full scale: runs over the whole budget with the paper or release preset, and "
+          "comparable measurements. Small scale: shortened runs and small presets, which are a "
+          "hint, not a test. Confirmed: every comparison holds by more than the noise (95 % "
+          "intervals, spread of timed windows); contradicted: one fails by more; undecided: one is "
+          "within it. The last two columns ask the same of the paper's own tables." +
+          (measured.empty() ? "" : " Measured: " + joined(measured, "; ") + "."),
+      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
+      .num_left = 6,
+      .num_keys = 2,
+      .is_list = true,
+      .num_folded = num_untested,
+      .folded = "claims that nothing here can test"};
+  for (const JudgedClaim& judged : claims) {
+    table.rows.push_back(
+        {{std::string(judged.claim->place)},
+         {std::string(judged.claim->statement)},
+         {scaled_verdict_text(judged), place_of(judged) == 0 ? Emphasis::kBest : Emphasis::kQuiet},
+         {or_dash(scaled_finding(judged))},
+         {judged.paper.finding.empty() ? "no figures"
+                                       : std::string(verdict_text(judged.paper.verdict)),
+          Emphasis::kQuiet},
+         {or_dash(judged.paper.finding), Emphasis::kQuiet}});
+  }
+  return table;
 }
 
 }  // namespace lra::report

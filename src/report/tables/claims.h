@@ -21,6 +21,15 @@ struct Measured {
 };
 using Finding = std::optional<Measured>;  // nothing: not measured
 
+// Figures of analyses.
+enum class Analysed {
+  kGap,              // training accuracy less test accuracy, percent
+  kStepsTo35,        // infinite: never
+  kSpan,             // as a part of the length
+  kGrayCorrelation,  // of similarity and distance of two grays
+  kVerticalLead,     // similarity of positions one pixel apart in a column less that in a row
+};
+
 // Models by the paper's names, see paper_models().
 struct Evidence {
   virtual ~Evidence() = default;
@@ -29,14 +38,7 @@ struct Evidence {
   // Steps per second over the Transformer's, byte-level text; mode "train" or "infer".
   virtual Finding speed(std::string_view model, std::string_view mode, int64_t length) const = 0;
   virtual Finding memory(std::string_view model, int64_t length) const = 0;  // training, GB
-  virtual Finding gap(std::string_view model) const = 0;          // Image: train less test, percent
-  virtual Finding steps_to_35(std::string_view model) const = 0;  // Image; infinite: never
-  // The span of the Transformer, as a part of the length.
-  virtual Finding span(PaperTask) const { return std::nullopt; }
-  // The correlation of similarity and distance of two grays.
-  virtual Finding gray_correlation() const { return std::nullopt; }
-  // Similarity of positions one pixel apart in a column less that of such in a row.
-  virtual Finding vertical_lead() const { return std::nullopt; }
+  virtual Finding analysed(Analysed figure, std::string_view model, PaperTask task) const = 0;
 };
 
 // The tables of the paper, version 0.

@@ -98,24 +98,20 @@ class RecordEvidence final : public Evidence {
     return Measured{gb, kRounding * gb};
   }
 
-  Finding gap(std::string_view model) const override {
-    return analysed(model, PaperTask::kImage, gap_figure);
-  }
-  Finding steps_to_35(std::string_view model) const override {
-    return analysed(model, PaperTask::kImage, steps_figure);
-  }
-  Finding span(PaperTask task) const override { return analysed(kModel, task, span_figure); }
-  Finding gray_correlation() const override {
-    return analysed(kModel, PaperTask::kImage, gray_figure);
-  }
-  Finding vertical_lead() const override {
-    return analysed(kModel, PaperTask::kImage, vertical_figure);
+  // The figure of the model's first analysis on the task that has one: they are sorted by path.
+  Finding analysed(Analysed figure, std::string_view model, PaperTask task) const override {
+    constexpr Finding (*kFigures[])(const AnalysisRecord& record) = {
+        gap_figure, steps_figure, span_figure, gray_figure, vertical_figure};  // as of Analysed
+    for (const Analysis& analysis : input_.options.analyses) {
+      const AnalysisRecord& record = analysis.record;
+      if (!same_paper_model(record.model, model) || paper_task(record.task) != task) continue;
+      if (!belongs(record)) continue;
+      if (const Finding found = kFigures[static_cast<size_t>(figure)](record)) return found;
+    }
+    return std::nullopt;
   }
 
  private:
-  // The model of Figures 2 and 4.
-  static constexpr std::string_view kModel = "transformer";
-
   Finding cell_finding(const Cell& cell) const {
     const bool is_paper_task = cell.task_changes.empty() && !cell.has(MarkKind::kSuspect);
     const auto figure = preset_         ? cell.compared_accuracy()
@@ -159,18 +155,6 @@ class RecordEvidence final : public Evidence {
            shortfall_of(*run).empty() && run->published_setting;
   }
 
-  // The figure of the model's first analysis on the task that has one: they are sorted by path.
-  Finding analysed(std::string_view model, PaperTask task,
-                   Finding (*figure)(const AnalysisRecord&)) const {
-    for (const Analysis& analysis : input_.options.analyses) {
-      const AnalysisRecord& record = analysis.record;
-      if (!same_paper_model(record.model, model) || paper_task(record.task) != task) continue;
-      if (!belongs(record)) continue;
-      if (const Finding found = figure(record)) return found;
-    }
-    return std::nullopt;
-  }
-
   const ReportInput& input_;
   const Leaderboard& board_;
   const std::optional<std::string> preset_;  // nothing: all runs count
@@ -189,13 +173,11 @@ struct PaperEvidence final : Evidence {
   Finding memory(std::string_view model, int64_t length) const override {
     return exact(paper_memory(model, length));
   }
-  Finding gap(std::string_view model) const override {
+  Finding analysed(Analysed figure, std::string_view model, PaperTask task) const override {
     const PaperModel& row = *paper_model(model);
-    return exact(row.image_train_accuracy -
-                 *paper_accuracy(row, PaperTask::kImage, PaperVersion::kV0));
-  }
-  Finding steps_to_35(std::string_view model) const override {
-    return exact(paper_model(model)->steps_to_35);
+    if (figure == Analysed::kStepsTo35) return exact(row.steps_to_35);
+    if (figure != Analysed::kGap) return std::nullopt;
+    return exact(row.image_train_accuracy - *paper_accuracy(row, task, PaperVersion::kV0));
   }
 };
 
