@@ -14,7 +14,6 @@ namespace {
 
 struct NamedFormat {
   std::string_view name;
-  Format format;
   std::string (*render)(const ReportInput& input);
   std::string (*table)(const Table& table) = nullptr;  // null: has no form for a single table
 };
@@ -25,14 +24,15 @@ std::string plain_table(const Table& table) { return text_table(table, false); }
 std::string format_svg(const ReportInput& input) { return svg_table(results_table(input.board)); }
 
 constinit const NamedFormat kFormats[] = {
-    {"text", Format::kText, format_text, plain_table},
-    {"summary", Format::kSummary, format_summary},
-    {"md", Format::kMarkdown, format_markdown, markdown_table},
-    {"csv", Format::kCsv, format_csv},
-    {"json", Format::kJson, format_json},
-    {"latex", Format::kLatex, format_latex, latex_table},
-    {"html", Format::kHtml, format_html},
-    {"svg", Format::kSvg, format_svg, svg_table},
+    // in the order of Format
+    {"text", format_text, plain_table},
+    {"summary", format_summary},
+    {"md", format_markdown, markdown_table},
+    {"csv", format_csv},
+    {"json", format_json},
+    {"latex", format_latex, latex_table},
+    {"html", format_html},
+    {"svg", format_svg, svg_table},
 };
 
 // True for formats for people; formats for programs have one list of tasks.
@@ -43,9 +43,8 @@ bool keeps_own_data_apart(Format format) {
 }  // namespace
 
 Format parse_format(std::string_view name) {
-  for (const NamedFormat& format : kFormats) {
-    if (format.name == name) return format.format;
-  }
+  const auto found = std::ranges::find(kFormats, name, &NamedFormat::name);
+  if (found != std::end(kFormats)) return static_cast<Format>(found - kFormats);
   if (name == "tex") return Format::kLatex;  // the ending of such a file
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
@@ -77,16 +76,13 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
   const ReportInput input{ordered, board, own, grids, options};
-  for (const NamedFormat& named : kFormats) {
-    if (named.format != format) continue;
-    if (!options.results) return named.render(input);
-    if (named.table) return named.table(results_table(board, *options.results));
-    throw Error({.where = "--format",
-                 .what = std::string(named.name) + " has no form for the table of results alone",
-                 .expected = "text, md, latex or svg",
-                 .advice = "leave --columns and --rows out"});
-  }
-  check_failed(__FILE__, __LINE__, "a format is missing in the table");
+  const NamedFormat& named = kFormats[static_cast<size_t>(format)];
+  if (!options.results) return named.render(input);
+  if (named.table) return named.table(results_table(board, *options.results));
+  throw Error({.where = "--format",
+               .what = std::string(named.name) + " has no form for the table of results alone",
+               .expected = "text, md, latex or svg",
+               .advice = "leave --columns and --rows out"});
 }
 
 }  // namespace lra::report

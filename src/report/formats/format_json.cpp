@@ -16,16 +16,6 @@ Json optional_number(std::optional<double> value) {
 }
 Json optional_count(std::optional<int64_t> value) { return value ? Json(*value) : Json(nullptr); }
 
-// `compared` is our figure if it may be compared with the paper.
-Json comparison(std::optional<double> ours, std::optional<double> compared,
-                std::optional<double> v0, std::optional<double> v1) {
-  return {{"percent", optional_number(ours)},
-          {"paper_v0", optional_number(v0)},
-          {"paper_v1", optional_number(v1)},
-          {"minus_paper_v0", optional_number(difference(compared, v0))},
-          {"minus_paper_v1", optional_number(difference(compared, v1))}};
-}
-
 template <typename Items, typename Function>
 Json list_of(const Items& items, const Function& function) {
   Json list = Json::array();
@@ -130,8 +120,10 @@ Json cleaned(const Json& json) {
 }  // namespace
 
 Json cell_json(const TaskColumn& column, const Cell& cell) {
-  Json json =
-      comparison(cell.shown_accuracy(), cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
+  Json json = average_json({.ours = cell.shown_accuracy(),
+                            .paper_v0 = cell.paper_v0,
+                            .paper_v1 = cell.paper_v1,
+                            .compared = cell.compared_accuracy()});
   json["task"] = column.task;
   json["task_version"] = column.version;
   json["settings"] = cell.settings;
@@ -159,7 +151,11 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
 }
 
 Json average_json(const Average& average) {
-  return comparison(average.ours, average.compared, average.paper_v0, average.paper_v1);
+  return {{"percent", optional_number(average.ours)},
+          {"paper_v0", optional_number(average.paper_v0)},
+          {"paper_v1", optional_number(average.paper_v1)},
+          {"minus_paper_v0", optional_number(difference(average.compared, average.paper_v0))},
+          {"minus_paper_v1", optional_number(difference(average.compared, average.paper_v1))}};
 }
 
 Json speed_json(const SpeedRow& row) {

@@ -17,6 +17,11 @@ constexpr std::array kColors = {"32", "34", "35", "36", "33", "31"};
 
 struct Window {
   double low = 100, high = 0, last = 1;  // percent, percent, steps
+
+  // The one of so many rows, from the top, that a value is nearest to.
+  int row_of(double value, int rows) const {
+    return static_cast<int>(std::lround((rows - 1) * ((high - value) / (high - low))));
+  }
 };
 
 double percent_of(const Evaluation& point) { return 100 * point.accuracy; }
@@ -62,8 +67,7 @@ class Canvas {
     for (int x = 0; x < across; ++x) {
       const auto value = value_at(curve.points, window.last * (x + 1) / across);
       if (!value) continue;
-      const double share = (window.high - *value) / (window.high - window.low);
-      const int y = static_cast<int>(std::lround((down - 1) * share));
+      const int y = window.row_of(*value, down);
       // A steep part has no gaps.
       for (int dot = std::min(y, before.value_or(y)); dot <= std::max(y, before.value_or(y)); ++dot)
         set(x, dot, index);
@@ -114,9 +118,7 @@ std::vector<int> label_rows(const std::vector<TerminalCurve>& curves, int rows,
   std::vector<int> found;
   int next = 0;
   for (const TerminalCurve& curve : curves) {
-    const double share =
-        (window.high - percent_of(curve.points.back())) / (window.high - window.low);
-    found.push_back(std::max(next, static_cast<int>(std::lround((rows - 1) * share))));
+    found.push_back(std::max(next, window.row_of(percent_of(curve.points.back()), rows)));
     next = found.back() + 1;
   }
   for (int limit = rows - 1, i = static_cast<int>(found.size()) - 1; i >= 0; --i, --limit) {

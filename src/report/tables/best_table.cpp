@@ -26,11 +26,10 @@ const Row* best_row(const Leaderboard& board, size_t column) {
 }
 
 Cells line_of(const Leaderboard& board, size_t column) {
-  const TableCell none = {"-"};
   const std::string& title = board.columns[column].title;
   const Row* best = best_row(board, column);
   if (!best) {
-    return {{title}, {"no figure", Emphasis::kQuiet}, none, none, none, none, none, none};
+    return {{title}, {"no figure", Emphasis::kQuiet}, {"-"}, {"-"}, {"-"}, {"-"}, {"-"}, {"-"}};
   }
   const Cell& cell = best->cells[column];
   const TableCell trivial = {cell.trivial.name.empty() ? "-" : fixed(cell.trivial.accuracy, 2),

@@ -87,22 +87,21 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
   return kept;
 }
 
-std::string data_of(const RunRecord& run) { return run.data_hash; }
 std::string code_of(const RunRecord& run) { return run.python ? run.python->source_sha256 : ""; }
 
 // Runs with different hashes of something are not averaged. One without a hash, as of data that a
 // run failed to read, stays with the first.
-Variants split_by(const std::string& what, std::string (*hash_of)(const RunRecord&),
-                  const Variants& variants) {
+template <typename Hash>
+Variants split_by(const std::string& what, const Hash& hash_of, const Variants& variants) {
   Variants split;
   for (const auto& [lines, runs] : variants) {
     std::set<std::string> hashes;
-    for (const RunRecord* run : runs) hashes.insert(hash_of(*run));
+    for (const RunRecord* run : runs) hashes.insert(std::invoke(hash_of, *run));
     hashes.erase("");
     for (const RunRecord* run : runs) {
       SettingLines key = lines;
       if (hashes.size() > 1) {
-        const std::string hash = hash_of(*run);
+        const std::string hash = std::invoke(hash_of, *run);
         key.insert(hash_line(what, hash.empty() ? *hashes.begin() : hash));
       }
       split[std::move(key)].push_back(run);
@@ -189,7 +188,7 @@ std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
   std::vector<RowGroup> rows;
   for (auto& [head, tasks] : models) {
     for (auto& [task, variants] : tasks)
-      variants = split_by("code", code_of, split_by("data", data_of, variants));
+      variants = split_by("code", code_of, split_by("data", &RunRecord::data_hash, variants));
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));
   }
   return rows;

@@ -367,21 +367,14 @@ std::string lost_text(const Cell& cell) {
                  part(cell.num_unfinished, " unfinished")});
 }
 
-struct UnitOfTime {
-  double seconds;
-  const char* name;
-  double most;  // seconds that are said in it
-};
-constexpr UnitOfTime kUnitsOfTime[] = {
-    {1, " s", 59.5}, {60, " min", 3570}, {3600, " h", 171000}, {86400, " days", 0}};
-
 std::string time_text(std::optional<double> seconds) {
   if (!seconds) return "-";
-  const auto [unit, name, most] =
-      *std::find_if(std::begin(kUnitsOfTime), std::end(kUnitsOfTime) - 1,
-                    [&](const auto& u) { return *seconds < u.most; });
+  if (*seconds < 59.5) return fixed(*seconds, 0) + " s";
+  const auto [unit, name] = *seconds < 3570     ? std::pair{60, " min"}
+                            : *seconds < 171000 ? std::pair{3600, " h"}
+                                                : std::pair{86400, " days"};
   const double value = *seconds / unit;
-  return fixed(value, unit > 1 && value < 9.95 ? 1 : 0) + name;
+  return fixed(value, value < 9.95 ? 1 : 0) + name;
 }
 
 std::string size_text(std::optional<int64_t> num_parameters) {

@@ -137,17 +137,17 @@ TradeOff our_trade_off(const ReportInput& input) {
   if (!grid) return result;
   const int64_t length = widest_length(*grid);
   for (const Quality& quality : qualities) {
-    result.points = points_of(input, *grid, length, quality);
-    if (result.points.size() < 2) continue;
+    std::vector<TradeOffPoint> points = points_of(input, *grid, length, quality);
+    if (points.size() < 2) continue;
     result.quality_name = quality.name;
     result.is_average = &quality != std::end(qualities) - 1;
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
                      grid->setting() + "; memory is the peak of tensors." + quality.remark +
-                     left_out_text(input.board, result.points);
-    mark_fronts(result.points);
-    return result;
+                     left_out_text(input.board, points);
+    mark_fronts(points);
+    result.points = std::move(points);
+    break;
   }
-  result.points.clear();
   return result;
 }
 
