@@ -1,9 +1,7 @@
 // Figures 1 to 5 of the paper, from our records, and where models fail: small multiples, one panel
 // a model, all with the same axes.
 #include <algorithm>
-#include <initializer_list>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/text_format.h"
@@ -183,20 +181,21 @@ std::string breakdown_figure(const BreakdownGrid& grid) {
                       bare_table_html(breakdown_table(grid)));
 }
 
-// A list that names what is not among the records, and the commands that make it: pairs of what is
-// missing, if it is, and a command.
-std::string missing_html(const ReportInput& input,
-                         std::initializer_list<std::tuple<bool, const char*, const char*>> wanted) {
-  if (!has_benchmark(input)) return "";
-  std::string items;
-  for (const auto& [found, what, command] : wanted) {
-    if (!found) items += filled("<li>{} among the records ({}).</li>\n", {what, command});
-  }
-  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
+// A line that names what is not among the records, and the command that makes it.
+std::string missing_html(bool found, const std::string& what, const std::string& command) {
+  if (found) return "";
+  return filled("<li>{} among the records ({}).</li>\n", {what, command});
 }
 
-bool has_analysis(const ReportInput& input, const char* kind) {
-  return !analyses_of(input.options.analyses, kind).empty();
+std::string missing_analysis_html(const ReportInput& input, const std::string& place,
+                                  const std::string& kind) {
+  return missing_html(!analyses_of(input.options.analyses, kind).empty(),
+                      place + ": no " + kind + " analysis", "lra analyze " + kind);
+}
+
+std::string missing_list_html(const ReportInput& input, const std::string& items) {
+  if (items.empty() || !has_benchmark(input)) return "";
+  return "<ul class=\"notes\">\n" + items + "</ul>\n";
 }
 
 }  // namespace
@@ -204,16 +203,14 @@ bool has_analysis(const ReportInput& input, const char* kind) {
 std::string figures_html(const ReportInput& input) {
   return figure2(input.options.analyses) + figure3(input) + figure4(input.options.analyses) +
          figure5(input.options.analyses) +
-         missing_html(input, {{has_analysis(input, "span"), "Figure 2: no span analysis",
-                               "lra analyze span"},
-                              {has_analysis(input, "embeddings"),
-                               "Figure 4: no embeddings analysis", "lra analyze embeddings"},
-                              {has_analysis(input, "rollout"),
-                               "Figures 1 and 5: no rollout analysis", "lra analyze rollout"},
-                              {!our_trade_off(input).points.empty(),
-                               "Figure 3, ours: no two models with test accuracies and "
-                               "measurements next to the Transformer's",
-                               "lra bench"}});
+         missing_list_html(
+             input, missing_analysis_html(input, "Figure 2", "span") +
+                        missing_analysis_html(input, "Figure 4", "embeddings") +
+                        missing_analysis_html(input, "Figures 1 and 5", "rollout") +
+                        missing_html(!our_trade_off(input).points.empty(),
+                                     "Figure 3, ours: no two models with test accuracies and "
+                                     "measurements next to the Transformer's",
+                                     "lra bench"));
 }
 
 std::string quality_and_speed_html(const ReportInput& input) {
@@ -230,16 +227,15 @@ std::string quality_and_speed_html(const ReportInput& input) {
 }
 
 std::string missing_tables_html(const ReportInput& input) {
-  const auto is_measured = [&](const char* mode) {
-    return !efficiency_tables(input, mode).empty();
-  };
-  return missing_html(
-      input, {{is_measured("train"), "Table 2: no measurements", "lra bench --mode train"},
-              {is_measured("infer"), "Table 4: no measurements", "lra bench --mode infer"},
-              {has_analysis(input, "generalization"), "Table 3: no generalization analysis",
-               "lra analyze generalization"},
-              {has_analysis(input, "convergence"), "Table 5: no convergence analysis",
-               "lra analyze convergence"}});
+  std::string items;
+  for (const auto& [place, mode] : {std::pair{"Table 2", "train"}, {"Table 4", "infer"}}) {
+    items += missing_html(!efficiency_tables(input, mode).empty(),
+                          std::string(place) + ": no measurements",
+                          std::string("lra bench --mode ") + mode);
+  }
+  return missing_list_html(input, items +
+                                      missing_analysis_html(input, "Table 3", "generalization") +
+                                      missing_analysis_html(input, "Table 5", "convergence"));
 }
 
 std::string breakdown_html(const ReportInput& input) {

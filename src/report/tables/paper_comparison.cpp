@@ -16,9 +16,9 @@ namespace lra::report {
 namespace {
 
 std::string weights_text(const AnalysisRecord& record) {
-  std::string text = record.preset + " preset, ";
-  if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
-  return text + "step " + thousands(record.step);
+  return joined({record.preset + " preset",
+                 record.checkpoint.empty() ? "" : record.checkpoint + " weights",
+                 "step " + thousands(record.step)});
 }
 
 std::string percent_text(double share) { return fixed(100 * share, 2); }

@@ -58,12 +58,9 @@ std::string device_of(const Provenance& p) {
 }
 
 std::string machine_of(const Provenance& p) {
-  std::string text = processor_of(p);
-  if (!p.device.empty()) text += ", " + p.device;
-  if (!p.isa.empty()) text += ", " + p.isa;
   const auto is_reference = [](const auto& kernel) { return kernel.second == "ref"; };
-  if (std::ranges::any_of(p.kernels, is_reference)) text += ", reference kernels";
-  return text;
+  return joined({processor_of(p), p.device, p.isa,
+                 std::ranges::any_of(p.kernels, is_reference) ? "reference kernels" : ""});
 }
 
 std::string revision_of(const Provenance& p) {
