@@ -113,7 +113,7 @@ Table class_table(const std::vector<Analysis>& analyses) {
                           {name_of(records, *record).label},
                           {record->split},
                           {fixed(breakdown.macro_f1, 4)},
-                          {breakdown.auc ? fixed(*breakdown.auc, 4) : "-"},
+                          {number_text(breakdown.auc, 4)},
                           {classes.size() > kMaxClasses ? "-" : joined(classes, "; ")}});
   }
   return table;

@@ -95,10 +95,6 @@ std::string numbers_text(const std::vector<double>& values, int decimals) {
   return or_dash(joined(mapped(values, [&](double value) { return fixed(value, decimals); })));
 }
 
-std::string optional_text(const std::optional<double>& value, int decimals) {
-  return value ? fixed(*value, decimals) : "-";
-}
-
 // Accuracies above chance that some analysis has a threshold for, in increasing order.
 std::set<double> thresholds_of(const AnalysisRecord& record) {
   const auto task = paper_task(record.task);
@@ -275,7 +271,7 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
   for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
     const EmbeddingsResult& result = *record->embeddings;
     add_row(table, *record,
-            {{optional_text(result.intensity_correlation, 2)},
+            {{number_text(result.intensity_correlation, 2)},
              {numbers_text(result.by_intensity, 2)},
              {numbers_text(result.vertical, 2)},
              {numbers_text(result.horizontal, 2)},
@@ -297,9 +293,9 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
                {std::to_string(example.label)},
                {std::to_string(example.prediction)},
                {fixed(example.entropy, 3)},
-               {optional_text(example.cls_weight, 3)},
-               {optional_text(example.bright_weight, 3)},
-               {optional_text(example.bright_pixels, 3)}});
+               {number_text(example.cls_weight, 3)},
+               {number_text(example.bright_weight, 3)},
+               {number_text(example.bright_pixels, 3)}});
     }
   }
   return table;

@@ -14,9 +14,9 @@ namespace {
 // The largest value among the tasks with a figure: "1 to 3" where they differ is not for a paper.
 template <typename Value>
 auto most_of(const Row& row, const Value& value) {
-  decltype(value(row.cells[0])) most{};
+  std::decay_t<std::invoke_result_t<const Value&, const Cell&>> most{};
   for (const Cell& cell : row.cells) {
-    if (cell.accuracy.count > 0) most = std::max(most, value(cell));
+    if (cell.accuracy.count > 0) most = std::max(most, std::invoke(value, cell));
   }
   return most;
 }
@@ -35,11 +35,11 @@ const ResultColumn kOtherColumns[] = {
      }},
     {"parameters", "Parameters",
      [](const Leaderboard&, const Row& row) {
-       return TableCell{size_text(most_of(row, [](const Cell& c) { return c.num_parameters; }))};
+       return TableCell{size_text(most_of(row, &Cell::num_parameters))};
      }},
     {"time", "Training time",
      [](const Leaderboard&, const Row& row) {
-       return TableCell{time_text(most_of(row, [](const Cell& c) { return c.train_seconds; }))};
+       return TableCell{time_text(most_of(row, &Cell::train_seconds))};
      }},
     {"memory", "Peak memory",
      [](const Leaderboard&, const Row& row) {

@@ -116,20 +116,17 @@ std::map<SettingLines, std::string> labels_of(const Variants& variants) {
   return labels_apart(keys);
 }
 
-// Labels, the one for the main row first: of most tasks, then of most runs, then by name.
-std::vector<std::string> ranked_labels(const TaskVariants& tasks) {
-  std::map<std::string, std::pair<int, int>> weight;
+// How many tasks and runs have each label.
+std::map<std::string, std::pair<int, int>> label_counts(const TaskVariants& tasks) {
+  std::map<std::string, std::pair<int, int>> counts;
   for (const auto& [task, variants] : tasks) {
     for (const auto& [lines, label] : labels_of(variants)) {
-      auto& [num_tasks, num_runs] = weight[label];
+      auto& [num_tasks, num_runs] = counts[label];
       ++num_tasks;
       num_runs += static_cast<int>(variants.at(lines).size());
     }
   }
-  std::vector<std::string> labels = mapped(weight, [](const auto& entry) { return entry.first; });
-  std::ranges::stable_sort(labels, std::greater<>(),
-                           [&](const std::string& label) { return weight.at(label); });
-  return labels;
+  return counts;
 }
 
 // How much the runs' figures say: those of full runs most, then those of many steps.
@@ -145,17 +142,15 @@ std::pair<bool, int64_t> weight_of(const Runs& runs) {
 
 // Splits the runs of one model, preset and checkpoint into rows.
 std::vector<RowGroup> split_rows(const RowHead& head, const TaskVariants& tasks) {
-  const std::vector<std::string> ranking = ranked_labels(tasks);
-  const auto rank = [&](const std::string& label) {
-    return std::find(ranking.begin(), ranking.end(), label) - ranking.begin();
-  };
+  const auto counts = label_counts(tasks);
   RowGroup main{head};
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
     const auto labels = labels_of(variants);
+    // The one for the main row; of equals, that of most tasks, then of most runs, then by name.
     const auto best = std::max_element(labels.begin(), labels.end(), [&](auto& a, auto& b) {
-      return std::pair(weight_of(variants.at(a.first)), -rank(a.second)) <
-             std::pair(weight_of(variants.at(b.first)), -rank(b.second));
+      return std::tuple(weight_of(variants.at(a.first)), counts.at(a.second), b.second) <
+             std::tuple(weight_of(variants.at(b.first)), counts.at(b.second), a.second);
     });
     for (const auto& [lines, runs] : variants) {
       const std::string& label = labels.at(lines);

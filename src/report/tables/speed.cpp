@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "records/find_setting.h"
+#include "report/lists.h"
 #include "report/tables/paper_tables.h"
 #include "report/tables/run_facts.h"
 #include "report/tables/settings.h"
@@ -15,6 +16,11 @@ namespace lra::report {
 namespace {
 
 constexpr std::string_view kYardstick = "transformer";
+
+std::optional<double> mean_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return summarize(values).mean;
+}
 
 // Two runs with equal keys were made by the same code and kernels on the same machine.
 auto conditions_of(const RunRecord& record) {
@@ -74,13 +80,7 @@ std::optional<double> yardstick_tokens_per_s(const RunRecord& record,
     }
   }
   const auto* found = yardstick_of(record, speeds);
-  if (!found) return std::nullopt;
-  return summarize(*found).mean;
-}
-
-std::optional<double> mean_of(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  return summarize(values).mean;
+  return found ? mean_of(*found) : std::nullopt;
 }
 
 // The settings that a measurement depends on, except its length, which is shown next to it. Those
@@ -113,16 +113,13 @@ std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& re
     return std::tuple(r.model, r.task, r.preset, r.measurements.front().mode,
                       revision_of(r.provenance), machine_of(r.provenance));
   };
-  using Key = decltype(key_of(*records[0]));
-  std::map<Key, std::set<SettingLines>> variants;
+  std::map<decltype(key_of(*records[0])), std::set<SettingLines>> variants;
   for (const RunRecord* record : records) {
     variants[key_of(*record)].insert(model_of(*record).second);
   }
-  std::vector<std::string> labels;
-  for (const RunRecord* record : records) {
-    labels.push_back(labels_apart(variants.at(key_of(*record))).at(model_of(*record).second));
-  }
-  return labels;
+  return mapped(records, [&](const RunRecord* record) {
+    return labels_apart(variants.at(key_of(*record))).at(model_of(*record).second);
+  });
 }
 
 struct MeasuredRun {

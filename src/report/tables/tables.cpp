@@ -397,7 +397,11 @@ bool is_short_row(const Row& row) {
   return std::ranges::any_of(row.cells, is_short) && std::ranges::none_of(row.cells, is_full);
 }
 
-std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }
+std::string number_text(std::optional<double> value, int decimals) {
+  return value ? fixed(*value, decimals) : "-";
+}
+
+std::string accuracy_text(std::optional<double> value) { return number_text(value, 2); }
 
 std::string signed_text(std::optional<double> value) {
   if (!value) return "-";

@@ -124,6 +124,7 @@ void add_marks(Table& table, std::vector<std::string> texts);
 bool is_short_row(const Row& row);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
+std::string number_text(std::optional<double> value, int decimals);
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
 std::string ratio_text(std::optional<double> value);
