@@ -44,7 +44,7 @@ BUDGETS = {
     "layers mixers models": 7235,
     "training": 7070,
     "analysis python": 2810,
-    "report": 8540,
+    "report": 8350,
     "cli compute": 9030,
 }
 MOST_FILES = 70  # in one folder
