@@ -59,7 +59,7 @@ void search(const fs::path& folder, Wanted wanted, std::set<fs::path>& seen,
   }
 }
 
-// The wanted files at `paths`, and for runs those that it names themselves.
+// The wanted files in the folders at `paths`; of runs also those that a path names itself.
 std::set<fs::path> found_files(const std::vector<std::string>& paths, Wanted wanted,
                                std::vector<std::string>* problems) {
   std::set<fs::path> found, seen;

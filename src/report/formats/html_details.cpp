@@ -1,5 +1,5 @@
 // Details that the leaderboard shows below a row on click: each figure with its runs, and the
-// settings. And each run with its facts.
+// settings. Then the section of all runs, to which these link.
 #include <algorithm>
 
 #include "base/text_format.h"

@@ -37,7 +37,7 @@ struct Table {
   }
 };
 
-// Makes cells that are less than figures of a run.
+// Makes the cells quiet: those of a line that is not a model's.
 void quiet(Cells& cells);
 // "-" for an empty text.
 std::string or_dash(const std::string& text);
