@@ -214,7 +214,7 @@ Table comparisons_table(const ReportInput& input) {
       .num_right = 1};
   const std::vector<PairedTest> all = compare_models(input);
   if (std::ranges::any_of(all, [](const PairedTest& c) { return c.p().has_value(); })) {
-    table.rows = mapped(all, line_of);
+    for (const PairedTest& c : all) table.rows.push_back(line_of(c));
   }
   return table;
 }
