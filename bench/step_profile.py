@@ -115,7 +115,8 @@ def main():
     a = parser.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
     file = a.out / "step_profile.json"
-    results = {name(r): r for r in (json.loads(file.read_text()) if file.exists() else [])}
+    earlier = json.loads(file.read_text()) if file.exists() else []
+    results = {name(r): r for r in earlier if "dtype" in r}  # others were measured on one thread
     for task in a.tasks.split(","):
         _, lengths, models = TASKS[task]
         for model in filter(a.models.split(",").__contains__, models):

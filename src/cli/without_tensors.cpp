@@ -27,20 +27,24 @@ int refuse_library(const std::string& library, const std::string& what) {
 // Threads of OpenMP wait for the next region by turning in a loop, for milliseconds unless told
 // otherwise. Where another program wants a processor, those that turn take it from the one that all
 // wait for (docs/speed.md). The library reads the variable when it is loaded, as it is by now, so
-// this program begins again. Where that is not possible it goes on.
-void wait_for_threads_briefly(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+// this program begins again; but not where the library has bound this thread to a processor, from
+// which the next one could not get away. Where it is not possible the program goes on.
+void wait_for_threads_briefly(const std::string& program, char** argv) {
+  for (const char* choice :
+       {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
+    if (std::getenv(choice) != nullptr) return;
+  }
   ::setenv("GOMP_SPINCOUNT", "10000", 1);  // also in python/lra/_program.py
-  ::execv("/proc/self/exe", argv);
+  ::execv(program.c_str(), argv);
 }
 
 }  // namespace
 
 int run_with_tensors(int argc, char** argv) {
   stop_listening();  // the library has its own handlers of signals
-  wait_for_threads_briefly(argv);
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  wait_for_threads_briefly(program, argv);
   const std::string path = program.parent_path() / "liblra_python.so";
   // As if it had been linked: LibTorch's own libraries look for one another among global names.
   void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);

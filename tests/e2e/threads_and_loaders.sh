@@ -101,6 +101,7 @@ spin_count() {
     [[ -s spin/metrics.jsonl ]] && break
     sleep 0.1
   done
+  [[ -s spin/metrics.jsonl ]] || echo "did not train"
   tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^GOMP_SPINCOUNT=//p'
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null || true
@@ -109,4 +110,5 @@ spin_count() {
 [[ $(spin_count) == 10000 ]] || fail "threads of a training process turn for as long as OpenMP likes"
 [[ $(spin_count GOMP_SPINCOUNT=7) == 7 ]] || fail "another GOMP_SPINCOUNT is not kept"
 [[ -z $(spin_count OMP_WAIT_POLICY=passive) ]] || fail "GOMP_SPINCOUNT is set beside OMP_WAIT_POLICY"
+[[ -z $(spin_count OMP_PROC_BIND=true) ]] || fail "a program whose thread is bound begins again"
 passed "threads wait briefly unless the environment says how"

@@ -101,9 +101,9 @@ void backward_rows(const LayerNormBackward<T>& p, int64_t begin, int64_t end, fl
     for_each_run(p.columns, [&](int64_t c, auto lanes) {
       const Floats dy = load_lanes(lanes, grad + c), xhat = row.xhat(lanes, x + c);
       const Floats g = multiply_subtract(dy, load_lanes(lanes, gamma + c), mean_g);
-      const Floats centred = subtract_product(g, xhat, slope);
-      const Floats sum = kBeside ? multiply_add(row.rstd, centred, load_lanes(lanes, beside + c))
-                                 : row.rstd * centred;
+      const Floats rest = subtract_product(g, xhat, slope);
+      const Floats sum =
+          kBeside ? multiply_add(row.rstd, rest, load_lanes(lanes, beside + c)) : row.rstd * rest;
       store_lanes(dx + c, lanes, sum);
     });
   }

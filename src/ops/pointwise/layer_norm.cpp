@@ -43,6 +43,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
     const LayerNormValues values = layer_norm_forward(x, weight, bias, eps);
     ctx->save_for_backward({x, weight, bias, values.mean, values.rstd});
     ctx->saved_data["eps"] = eps;
+    ctx->set_materialize_grads(false);
     return {values.y, x};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
