@@ -2,8 +2,7 @@
 // (TaskSpec::settings_of), which a run takes over as its own [task].
 #include <algorithm>
 #include <bit>
-#include <cstdio>
-#include <sstream>
+#include <initializer_list>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -12,7 +11,6 @@
 #include "checks/facts.h"
 #include "data/drawn_examples.h"
 #include "data/new_folder.h"
-#include "data/scaling.h"
 #include "data/stopping.h"
 #include "io/json.h"
 #include "io/progress.h"
@@ -62,6 +60,10 @@ class CustomTask : public Task {
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
  private:
+  // Refuses data with other facts of these names; without `advice`, with that of a run on its own
+  // data.
+  void refuse_other_facts(const Dataset& dataset, std::initializer_list<std::string> names,
+                          const std::string& advice = "") const;
   Json sequence_json(const Split& split, int64_t example, int64_t tower) const;
 
   CustomConfig config_;
@@ -73,44 +75,28 @@ std::string lengths_text(const CustomConfig& config) {
   return config.shortest < config.longest ? thousands(config.shortest) + " to " + most : most;
 }
 
-// Refuses facts of the data that the settings contradict; empty texts are those of older data.
-class FactComparison {
- public:
-  // `advice`: what to do; empty: that of a run on its own data.
-  explicit FactComparison(const Dataset& dataset, std::string advice = "")
-      : folder_(dataset.folder()), advice_(std::move(advice)) {}
-
-  template <typename T>
-  void compare(const char* name, const T& found, const T& expected) const {
-    if (found == expected) return;
-    if constexpr (std::is_same_v<T, std::string>) {
-      if (found.empty() || expected.empty()) return;
-    }
-    std::ostringstream what, wanted;
-    const std::string_view is = std::string_view(name).ends_with('s') ? " are " : " is ";
-    what << "its " << name << is << found;
-    wanted << expected << ", as in the settings of the run";
-    throw Error({.where = folder_,
-                 .what = what.str(),
-                 .expected = wanted.str(),
-                 .advice = advice_.empty() ? "name the folder of the run's data, or leave task." +
-                                                 std::string(name) + " to the data"
-                                           : advice_});
+// Empty texts are those of older data.
+void CustomTask::refuse_other_facts(const Dataset& dataset,
+                                    std::initializer_list<std::string> names,
+                                    const std::string& advice) const {
+  const auto found = manifest_settings(config_of(dataset.manifest())),
+             expected = manifest_settings(config_);
+  for (const std::string& name : names) {
+    const std::string &there = found.at(name), &here = expected.at(name);
+    if (there == here || there.empty() || here.empty()) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "its " + name + (name.ends_with('s') ? " are " : " is ") + there,
+                 .expected = here + ", as in the settings of the run",
+                 .advice = advice.empty() ? "name the folder of the run's data, or leave task." +
+                                                name + " to the data"
+                                          : advice});
   }
-
- private:
-  const std::string& folder_;
-  std::string advice_;
-};
+}
 
 void CustomTask::refuse_other_kind(const Dataset& dataset) const {
-  const CustomConfig found = config_of(dataset.manifest());
   const std::string advice = "name the folder of the run's data, or train a run on this data";
-  const FactComparison facts(dataset, advice);
-  facts.compare("input", found.input, config_.input);
-  facts.compare("labels", found.labels, config_.labels);
-  facts.compare("channels", found.channels, config_.channels);
-  facts.compare("towers", found.towers, config_.towers);
+  refuse_other_facts(dataset, {"input", "labels", "channels", "towers"}, advice);
+  const CustomConfig found = config_of(dataset.manifest());
   const bool has_its_lengths =
       found.shortest == config_.shortest && found.longest == config_.longest;
   if (shape().has_padding || has_its_lengths) return;
@@ -122,17 +108,9 @@ void CustomTask::refuse_other_kind(const Dataset& dataset) const {
 }
 
 void CustomTask::refuse_other_settings(const Dataset& dataset) const {
-  const CustomConfig found = config_of(dataset.manifest());
   refuse_other_kind(dataset);
-  const FactComparison facts(dataset);
-  facts.compare("classes", found.classes, config_.classes);
-  facts.compare("vocabulary", found.vocabulary, config_.vocabulary);
-  facts.compare("shortest", found.shortest, config_.shortest);
-  facts.compare("longest", found.longest, config_.longest);
-  facts.compare("num_train", found.num_train, config_.num_train);
-  facts.compare("num_val", found.num_val, config_.num_val);
-  facts.compare("num_test", found.num_test, config_.num_test);
-  facts.compare("scaling", found.scaling, config_.scaling);
+  refuse_other_facts(dataset, {"classes", "vocabulary", "shortest", "longest", "num_train",
+                               "num_val", "num_test", "scaling"});
 }
 
 checks::InputKind CustomTask::input() const {

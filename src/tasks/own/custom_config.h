@@ -56,8 +56,8 @@ struct CustomConfig {
   static constexpr int64_t kMaxClasses = 10000, kMaxLength = int64_t{1} << 30;
 };
 
-// The settings that a manifest states, as text by name, and back.
-std::map<std::string, std::string> manifest_settings(CustomConfig config);
+// The settings as a manifest states them, text by name, and back.
+std::map<std::string, std::string> manifest_settings(const CustomConfig& config);
 CustomConfig config_of(const Manifest& manifest);
 
 }  // namespace lra::tasks

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -13,7 +12,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/permutation.h"
 #include "base/quoted.h"
+#include "base/rng.h"
 #include "checks/statistics.h"
 #include "data/new_folder.h"
 #include "data/python_reader.h"
@@ -22,7 +23,6 @@
 #include "io/input_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"
-#include "tasks/own/drawn_split.h"
 
 namespace lra::tasks {
 namespace {
@@ -86,6 +86,56 @@ std::vector<std::string> sorted_class_names(const std::set<std::string>& names) 
                  .advice = "replace each number by that of a class"});
   }
   return sorted;
+}
+
+// How many of `count` each class gives: its share, rounded by the largest remainders, and at most
+// all but one.
+std::vector<size_t> shares_of(const std::vector<size_t>& sizes, size_t count) {
+  const size_t total = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+  std::vector<size_t> shares(sizes.size()), order(sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  size_t given = 0;
+  for (size_t c = 0; c < sizes.size(); ++c) {
+    if (sizes[c] == 0) continue;
+    shares[c] = std::min(sizes[c] * count / total, sizes[c] - 1);
+    given += shares[c];
+  }
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t c) { return sizes[c] * count % std::max<size_t>(total, 1); });
+  while (given < count) {
+    const size_t before = given;
+    for (const size_t c : order) {
+      if (given == count || shares[c] + 1 >= sizes[c]) continue;
+      ++shares[c];
+      ++given;
+    }
+    if (given == before) break;  // one example of each class is left
+  }
+  return shares;
+}
+
+// Moves about `count` examples of train to the split `to`, as many of each class as its share asks
+// for, in an order that `seed` decides. At least one example of each class stays in train, so fewer
+// are drawn where classes are small. `labels` and `splits` are those of all examples.
+void draw_split(const std::vector<int32_t>& labels, FrameSplit to, size_t count, uint64_t seed,
+                std::vector<FrameSplit>& splits) {
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (splits[i] != FrameSplit::kTrain) continue;
+    const auto label = static_cast<size_t>(labels[i]);
+    if (label >= sizes.size()) sizes.resize(label + 1);
+    ++sizes[label];
+  }
+  std::vector<size_t> wanted = shares_of(sizes, count);
+  const Permutation order(std::max<size_t>(labels.size(), 1), derive_key(seed, RandomUse::kSplit));
+  for (size_t k = 0; k < labels.size(); ++k) {
+    const auto i = static_cast<size_t>(order(k));
+    if (splits[i] != FrameSplit::kTrain) continue;
+    size_t& rest = wanted[static_cast<size_t>(labels[i])];
+    if (rest == 0) continue;
+    --rest;
+    splits[i] = to;
+  }
 }
 
 class OwnImport {
