@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
+#include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/toml.h"
@@ -23,32 +23,19 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 template <typename T>
 std::vector<T> take_list(ConfigTable& table, const char* key, const std::string& file) {
   const ConfigValue* found = table.find(key);
-  if (!found) {
-    std::vector<std::string> given;
-    for (const auto& [name, unused] : table) given.push_back(name);
-    const std::string near = nearest_name(key, given);
-    throw Error({.where = file,
-                 .what = std::string("'") + key + "' is missing",
-                 .expected = "a list",
-                 .advice = near.empty() ? "" : "rename " + in_quotes(near)});
-  }
+  if (!found) refuse(file, std::string("'") + key + "' is missing", "a list");
   const auto* list = std::get_if<ConfigList>(&found->value);
   if (!list || list->empty()) {
-    throw Error({.where = found->where,
-                 .what = std::string(key) + " is not a list with entries",
-                 .expected = "for example " + std::string(key) + " = [...]"});
+    refuse(found->where, std::string(key) + " is not a list with entries",
+           "for example " + std::string(key) + " = [...]");
   }
   std::vector<T> values;
   for (const ConfigValue& item : *list) {
     const T* value = std::get_if<T>(&item.value);
-    if (!value)
-      throw Error(
-          {.where = item.where, .what = std::string("an entry of ") + key + " has the wrong type"});
+    if (!value) refuse(item.where, std::string("an entry of ") + key + " has the wrong type");
     if (std::find(values.begin(), values.end(), *value) != values.end()) {
-      throw Error({.where = item.where,
-                   .what = std::string(key) + " has an entry twice",
-                   .expected = "each once",
-                   .advice = "leave the second one out"});
+      refuse(item.where, std::string(key) + " has an entry twice", "each once",
+             "leave the second one out");
     }
     values.push_back(*value);
   }
@@ -59,17 +46,14 @@ std::vector<T> take_list(ConfigTable& table, const char* key, const std::string&
 void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string& file) {
   for (const int64_t seed : seeds) {
     if (seed >= 0) continue;
-    throw Error(
-        {.where = file, .what = "seeds holds " + std::to_string(seed), .expected = "0 or more"});
+    refuse(file, "seeds holds " + std::to_string(seed), "0 or more");
   }
 }
 
 void refuse_unknown_keys(const ConfigTable& table, const std::vector<std::string>& known) {
   for (const auto& [key, value] : table) {
     if (holds(known, key)) continue;
-    throw Error({.where = value.where,
-                 .what = "unknown key " + in_quotes(key),
-                 .advice = suggestion(key, known)});
+    refuse(value.where, "unknown key " + in_quotes(key), "", suggestion(key, known));
   }
 }
 
@@ -98,9 +82,8 @@ void refuse_unknown_names(const std::vector<std::string>& names,
                           const std::vector<std::string>& known, const std::string& where) {
   for (const std::string& name : names) {
     if (holds(known, name)) continue;
-    throw Error({.where = where,
-                 .what = "leave_out names " + in_quotes(name, 100) + ", which the suite does not",
-                 .advice = suggestion(name, known)});
+    refuse(where, "leave_out names " + in_quotes(name, 100) + ", which the suite does not", "",
+           suggestion(name, known));
   }
 }
 
@@ -113,9 +96,8 @@ LeftOut left_out_of(ConfigTable entry, const std::string& where, const Suite& su
   auto left_out = read_config<LeftOut>(entry, "leave_out");
   const std::string& reason = left_out.reason;
   if (reason.find_first_not_of(' ') == std::string::npos || printable(reason) != reason) {
-    throw Error({.where = where,
-                 .what = "leave_out has no reason that fits a line",
-                 .expected = "for example reason = \"a day on two cores\""});
+    refuse(where, "leave_out has no reason that fits a line",
+           "for example reason = \"a day on two cores\"");
   }
   left_out.tasks = std::move(tasks);
   left_out.models = std::move(models);
@@ -129,9 +111,8 @@ std::vector<LeftOut> take_left_out(ConfigTable& table, const Suite& suite) {
   const auto* sections = std::get_if<ConfigList>(&found->value);
   for (const ConfigValue& section : sections ? *sections : ConfigList{*found}) {
     if (!sections || !section.as_table()) {
-      throw Error({.where = section.where,
-                   .what = "leave_out is not a list of sections",
-                   .expected = "[[leave_out]] with tasks, models and reason"});
+      refuse(section.where, "leave_out is not a list of sections",
+             "[[leave_out]] with tasks, models and reason");
     }
     all.push_back(left_out_of(*section.as_table(), section.where, suite));
   }
@@ -142,10 +123,8 @@ std::vector<LeftOut> take_left_out(ConfigTable& table, const Suite& suite) {
 // The name is that of a folder under runs.
 void refuse_path(const std::string& name, const std::string& file) {
   if (name.find('/') == std::string::npos && name != "." && name != "..") return;
-  throw Error({.where = file,
-               .what = "name is " + in_quotes(name, 100),
-               .expected = "the name of a folder, without '/'",
-               .advice = "--out names another place"});
+  refuse(file, "name is " + in_quotes(name, 100), "the name of a folder, without '/'",
+         "--out names another place");
 }
 
 // A suite of 'lra tune' or lra.arena.sweep, which say so in its first line.

@@ -2,7 +2,6 @@
 #include "base/command_text.h"
 #include "base/launch_environment.h"
 #include "cli/compute.h"
-#include "cli/usage.h"
 #include "training/settings/data_root.h"
 #include "training/settings/weights_file.h"
 
@@ -13,18 +12,14 @@ namespace {
 training::ChangedRun requested_config(const TrainArguments& a) {
   if (!a.resume.empty()) {
     if (training::is_exported(a.resume)) {
-      throw Error({.where = a.resume,
-                   .what = "was written by lra export: it has weights, and nothing to resume",
-                   .expected = "the folder of a run",
-                   .advice = "start a new run with its weights: --init-from " + a.resume});
+      refuse(a.resume, "was written by lra export: it has weights, and nothing to resume",
+             "the folder of a run", "start a new run with its weights: --init-from " + a.resume);
     }
     return training::with_changes(training::read_run({a.resume}), a.sets);
   }
   if (a.task.empty() || a.model.empty()) {
-    throw Error({.where = "train",
-                 .what = "task and model are missing",
-                 .expected = "lra train TASK MODEL",
-                 .advice = "list them with: " + command_text({"list"})});
+    refuse("train", "task and model are missing", "lra train TASK MODEL",
+           "list them with: " + command_text({"list"}));
   }
   return {.config = training::resolve_on_data(a.task, a.model, a.preset, a.seed,
                                               training::data_root(a.data), {}, a.sets)};
@@ -41,7 +36,6 @@ std::string run_folder(const TrainArguments& a, const std::string& task) {
 ExitCode train(const Program& program, TrainArguments a) {
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
-  refuse_swapped(a.task, a.model, program.common.argv);
   if (launch.restarts > 0 && a.resume.empty()) a.go_on = true;
   training::ChangedRun wanted = requested_config(a);
   const training::RunFolder folder{run_folder(a, wanted.config.task)};

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/command_text.h"
 #include "base/config.h"
 #include "base/quoted.h"
 #include "cli/compute.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
-#include "cli/usage.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
 #include "training/settings/data_root.h"
@@ -78,12 +76,12 @@ ConfigTable table_of(const TuneArguments& a) {
     const auto no_range = std::ranges::find_if(a.sets, [](const std::string& text) {
       return text.find(':', text.find('=')) != std::string::npos;
     });
-    throw Error({.where = "tune",
-                 .what = no_range == a.sets.end() ? "no setting has several values"
-                                                  : in_quotes(*no_range, 100) + " is no range",
-                 .expected = "a list or a range to compare",
-                 .advice = "add --set train.learning_rate=1e-3,3e-3, or "
-                           "--set train.learning_rate=1e-4:1e-2:log --tries 8"});
+    refuse("tune",
+           no_range == a.sets.end() ? "no setting has several values"
+                                    : in_quotes(*no_range, 100) + " is no range",
+           "a list or a range to compare",
+           "add --set train.learning_rate=1e-3,3e-3, or "
+           "--set train.learning_rate=1e-4:1e-2:log --tries 8");
   }
   ConfigTable sweep;
   for (const auto& [name, value] :
@@ -126,17 +124,16 @@ void write_suite(const std::string& file, const ConfigTable& suite) {
   const bool has_runs = std::filesystem::exists(folder + "/" + kTriesFolder);
   if (is_ours && (!has_runs || lasting_part(parse_toml(found, file)) == lasting_part(suite)))
     return write_file_atomically(file, text);
-  throw Error({.where = file,
-               .what = is_ours ? "is a sweep with other models or settings for all runs"
-                               : "was not written by 'lra tune'",
-               .expected = is_ours ? "the command that began it, with the same or other values to "
-                                     "compare"
-                                   : "no such file",
-               .advice = "choose another --out"});
+  refuse(file,
+         is_ours ? "is a sweep with other models or settings for all runs"
+                 : "was not written by 'lra tune'",
+         is_ours ? "the command that began it, with the same or other values to "
+                   "compare"
+                 : "no such file",
+         "choose another --out");
 }
 
 ExitCode tune(const Program& program, TuneArguments a) {
-  refuse_swapped(a.task, a.models.front(), program.common.argv);
   if (a.suite.out.empty()) a.suite.out = "runs/" + name_of(a);
   a.suite.file = a.suite.out + "/suite.toml";
   const ConfigTable suite = table_of(a);

@@ -4,8 +4,6 @@
 
 #include "base/command_text.h"
 #include "base/config.h"
-#include "mixers/all.h"
-#include "tasks/all.h"
 #include "training/settings/setting_list.h"
 
 namespace lra::cli {
@@ -39,18 +37,12 @@ std::string retyped(std::vector<std::string> argv, size_t place, size_t count,
   return command_text(argv);
 }
 
-// The settings that "--batch-size" may mean, those of the task and model on the line first.
-std::vector<std::string> settings_named(const std::string& flag,
-                                        const std::vector<std::string>& argv) {
-  std::vector<std::string> own, others;
-  for (const training::Setting& setting : training::find_settings(flag)) {
-    bool is_own = setting.owners.empty();
-    for (const std::string& word : argv)
-      is_own |= (", " + setting.owners + ",").find(", " + word + ",") != std::string::npos;
-    auto& list = is_own ? own : others;
-    if (!has(list, setting.name)) list.push_back(setting.name);
-  }
-  return own.empty() ? others : own;
+// The settings that "--batch-size" may mean.
+std::vector<std::string> settings_named(const std::string& flag) {
+  std::vector<std::string> names;
+  for (const training::Setting& setting : training::find_settings(flag))
+    if (!has(names, setting.name)) names.push_back(setting.name);
+  return names;
 }
 
 // "--steps 10": the line with --set train.steps=10 instead; empty for a flag that is no setting.
@@ -58,7 +50,7 @@ std::string with_set(const std::string& word, const std::vector<std::string>& ar
   const auto found = std::ranges::find(argv, word);
   if (found == argv.end() || !word.starts_with("--")) return "";
   const size_t equals = word.find('='), place = static_cast<size_t>(found - argv.begin());
-  const std::vector<std::string> names = settings_named(word.substr(2, equals - 2), argv);
+  const std::vector<std::string> names = settings_named(word.substr(2, equals - 2));
   if (names.empty()) return "";
   const bool has_value =
       equals == std::string::npos && place + 1 < argv.size() && !argv[place + 1].starts_with("--");
@@ -72,27 +64,6 @@ std::string with_set(const std::string& word, const std::vector<std::string>& ar
          (others.empty() ? "" : " (or " + others + ")");
 }
 
-bool is_task(const std::string& name) {
-  return std::ranges::any_of(tasks::all_tasks(),
-                             [&](const auto* spec) { return spec->name == name; });
-}
-
-// Advice for a task or a model that stands where the command takes none; empty for another word.
-std::string name_out_of_place(const CLI::App& command, const std::string& word,
-                              const std::vector<std::string>& argv) {
-  const bool is_model = has(mixers::mixer_names(), word);
-  if (!is_model && !is_task(word)) return "";
-  const char* option = is_model ? "--models" : "--task";
-  const auto place = std::ranges::find(argv, word);
-  if (command.get_option_no_throw(option) && place != argv.end()) {
-    return "unexpected '" + word + "'; did you mean: " +
-           retyped(argv, static_cast<size_t>(place - argv.begin()), 1, {option, word});
-  }
-  if (command.get_name() != "train") return "";
-  return "unexpected '" + word + "'; a run has one task and one model; several runs are a suite (" +
-         command_text({"help", "suite"}) + ")";
-}
-
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word,
                        const std::vector<std::string>& argv) {
@@ -100,8 +71,6 @@ std::string unexpected(const CLI::App& app, const std::string& word,
   const bool has_settings = command->get_option_no_throw("--set") != nullptr;
   if (has_settings && word.find('=') != std::string::npos && !word.starts_with('-'))
     return "unexpected '" + word + "'; every setting needs its own --set";
-  if (const std::string advice = name_out_of_place(*command, word, argv); !advice.empty())
-    return advice;
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands({})) known.push_back(below->get_name());
   const bool is_flag = word.starts_with('-') || known.empty();
@@ -143,19 +112,6 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
     return "a subcommand is missing; known: " + verbs;
   }
   return text.ends_with(" missing") ? missing_value(app, text) : text;
-}
-
-void refuse_swapped(const std::string& task, const std::string& model,
-                    const std::vector<std::string>& argv) {
-  const std::vector<std::string> models = mixers::mixer_names();
-  if (is_task(task) || !has(models, task)) return;
-  std::vector<std::string> words(argv.begin() + 1, argv.end());
-  const auto first = std::ranges::find(words, task), second = std::ranges::find(words, model);
-  if (has(models, model) || first == words.end() || second == words.end()) return;
-  std::iter_swap(first, second);
-  throw Error({.where = task,
-               .what = "is a model; the task comes first",
-               .advice = "type: " + command_text(words)});
 }
 
 }  // namespace lra::cli

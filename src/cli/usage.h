@@ -12,8 +12,4 @@ namespace lra::cli {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& argv);
 
-// Throws lra::Error for a model in the place of the task, with the line to type.
-void refuse_swapped(const std::string& task, const std::string& model,
-                    const std::vector<std::string>& argv);
-
 }  // namespace lra::cli
