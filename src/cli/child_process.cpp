@@ -1,7 +1,6 @@
 #include "cli/child_process.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,15 +9,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/command.h"
 #include "cli/program.h"
 #include "io/atomic_file.h"
 #include "mixers/python_layer.h"
@@ -34,6 +37,7 @@ constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
 // A child's messages: a file in memory that its parent reads when the child has ended.
 constexpr int kErrorFd = 3;
 constexpr size_t kErrorBytes = 2000;
+constexpr size_t kMostBytes = size_t{16} << 20;  // of what a process prints
 
 class Descriptor {
  public:
@@ -71,12 +75,15 @@ std::string text_of(const Descriptor& file, size_t most) {
   return all;
 }
 
-// Waits for its end. 128 + signal when a signal ended it.
-int exit_code_of(pid_t process) {
+// 128 + signal when a signal ended it; nothing if it still runs, which only WNOHANG among the
+// `options` of waitpid lets happen.
+std::optional<int> exit_code_of(pid_t process, int options = 0) {
   int status = 0;
-  while (::waitpid(process, &status, 0) < 0) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(process, &status, options)) < 0) {
     if (errno != EINTR) throw io_error("lra", "cannot wait for a process", errno);
   }
+  if (ended == 0) return std::nullopt;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -152,10 +159,9 @@ std::vector<std::string> words_of_self(const std::string& program) {
 void refuse_ranks() {
   const Launch launch = launch_of_this_process();
   if (launch.num_ranks == 1) return;
-  throw Error({.where = launch.name(),
-               .what = "this command starts its own processes and cannot be one of several ranks",
-               .expected = "'lra train', the command that several processes can share",
-               .advice = "start it once, without torchrun or srun"});
+  refuse(launch.name(), "this command starts its own processes and cannot be one of several ranks",
+         "'lra train', the command that several processes can share",
+         "start it once, without torchrun or srun");
 }
 
 Children::~Children() {
@@ -168,17 +174,10 @@ Children::~Children() {
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
   refuse_ranks();
   hand_signals_on();  // earlier requests do not concern the new child
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
-  Descriptor output(ends[0]);
-  const Descriptor write_end(ends[1]);
-  Descriptor errors(memory_file());
-  const pid_t process = spawn(arguments, write_end.get(), errors.get());
-  children_.push_back({.id = id,
-                       .process = process,
-                       .output_fd = output.take(),
-                       .error_fd = errors.take(),
-                       .output = {}});
+  Descriptor output(memory_file()), errors(memory_file());
+  const pid_t process = spawn(arguments, output.get(), errors.get());
+  children_.push_back(
+      {.id = id, .process = process, .output_fd = output.take(), .error_fd = errors.take()});
 }
 
 void Children::hand_signals_on() {
@@ -192,37 +191,20 @@ void Children::hand_signals_on() {
   }
 }
 
-// False at the end of the output.
-bool Children::read_some(Child& child) {
-  char buffer[4096];
-  const ssize_t count = ::read(child.output_fd, buffer, sizeof buffer);
-  if (count > 0) child.output.append(buffer, static_cast<size_t>(count));
-  if (count < 0 && errno != EINTR) throw io_error("lra", "cannot read a process's output", errno);
-  return count != 0;
-}
-
 Children::Ended Children::wait_for_one(const std::function<void()>& meanwhile) {
   for (;;) {
-    std::vector<pollfd> waiting;
-    for (const Child& child : children_) {
-      waiting.push_back({.fd = child.output_fd, .events = POLLIN, .revents = 0});
+    for (auto child = children_.begin(); child != children_.end(); ++child) {
+      const std::optional<int> exit_code = exit_code_of(child->process, WNOHANG);
+      if (!exit_code) continue;
+      const size_t id = child->id;
+      const Descriptor output(child->output_fd), errors(child->error_fd);
+      children_.erase(child);
+      return {id, {*exit_code, text_of(output, kMostBytes), text_of(errors, kErrorBytes)}};
     }
-    const int ready = ::poll(waiting.data(), waiting.size(), 100);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     hand_signals_on();
     if (meanwhile) meanwhile();
-    for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
-      if (waiting[i].revents == 0 || read_some(children_[i])) continue;
-      const Child ended = std::move(children_[i]);
-      children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-      return {ended.id, result_of(ended)};
-    }
   }
-}
-
-ChildResult Children::result_of(const Child& ended) {
-  const Descriptor output(ended.output_fd), errors(ended.error_fd);
-  const int exit_code = exit_code_of(ended.process);
-  return {.exit_code = exit_code, .output = ended.output, .error = text_of(errors, kErrorBytes)};
 }
 
 ChildResult run_self(const std::vector<std::string>& arguments) {
@@ -231,25 +213,22 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   return one.wait_for_one().result;
 }
 
-ProgramEnd run_program(const std::vector<std::string>& words) {
-  constexpr size_t kMostBytes = size_t{16} << 20;
+ChildResult run_program(const std::vector<std::string>& words) {
   const Descriptor output(memory_file()), errors(memory_file());
   const SpawnSettings settings(output.get(), errors.get(), false);
   pid_t process = 0;
   const int problem = posix_spawnp(&process, words[0].c_str(), settings.actions(),
                                    settings.attributes(), c_strings(words).data(), environ);
   if (problem == ENOENT) {
-    throw Error({.where = words[0],
-                 .what = "program not found on PATH",
-                 .advice = "is it installed on this machine?"});
+    refuse(words[0], "program not found on PATH", "", "is it installed on this machine?");
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);
-  const int exit_code = exit_code_of(process);
+  const int exit_code = exit_code_of(process).value();
   const std::string complaint = text_of(errors, kMostBytes);
   return {.exit_code = exit_code,
           .output = text_of(output, kMostBytes),
           // Line ends become spaces; none is left at the end.
-          .errors = printable(complaint.substr(0, complaint.find_last_not_of(" \n") + 1))};
+          .error = printable(complaint.substr(0, complaint.find_last_not_of(" \n") + 1))};
 }
 
 void tell_parent(const std::string& error) {

@@ -21,8 +21,10 @@ std::vector<std::string> words_of_self(const std::string& program);
 
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
-  std::string output;  // standard output; standard error goes where ours goes
-  std::string error;   // its message from tell_parent(); empty if it sent none
+  std::string output;  // standard output
+  // Of this program, whose standard error goes where ours goes: its message from tell_parent(), or
+  // empty. Of others: standard error, as one line.
+  std::string error;
 };
 
 // Processes that run at the same time. Each reads nothing (/dev/null) and has its own process
@@ -46,8 +48,8 @@ class Children {
     size_t id;
     ChildResult result;
   };
-  // Waits until one of them, of which there must be one, has ended, and calls `meanwhile` ten times
-  // a second. Throws lra::Error (74) when an output cannot be read.
+  // Waits until one of them, of which there must be one, has ended, and calls `meanwhile` every 20
+  // ms. Throws lra::Error (74) when an output cannot be read.
   Ended wait_for_one(const std::function<void()>& meanwhile = {});
 
  private:
@@ -55,12 +57,9 @@ class Children {
     size_t id;
     int process;
     int output_fd, error_fd;
-    std::string output;
     bool told_to_stop = false;
   };
   void hand_signals_on();
-  static bool read_some(Child& child);
-  static ChildResult result_of(const Child& ended);
 
   std::vector<Child> children_;
 };
@@ -68,15 +67,9 @@ class Children {
 // Runs one process and waits for it.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
-struct ProgramEnd {
-  int exit_code = 0;   // 128 + signal when a signal ended it
-  std::string output;  // standard output
-  std::string errors;  // standard error, as one line
-};
-
 // Runs words[0], searched on PATH, with the other words as its arguments and nothing on standard
 // input. Throws lra::Error: exit code 2 if there is no such program, else 74.
-ProgramEnd run_program(const std::vector<std::string>& words);
+ChildResult run_program(const std::vector<std::string>& words);
 
 // Makes this process get SIGTERM when its parent ends for any reason, so that it saves and stops
 // instead of running on unnoticed. Call once at the start, from the thread that runs the program.

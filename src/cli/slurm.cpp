@@ -1,16 +1,14 @@
 #include "cli/slurm.h"
 
-#include <algorithm>
-#include <cctype>
-#include <cerrno>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/command_text.h"
-#include "base/error.h"
 #include "cli/child_process.h"
+#include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 
@@ -22,9 +20,8 @@ namespace {
 std::string sbatch_word(const std::string& word, const char* where) {
   static const std::regex control("[[:cntrl:]]"), plain("[[:alnum:]_./=:,+@%-]+");
   if (std::regex_search(word, control)) {
-    throw Error({.where = where,
-                 .what = "'" + word + "' has a control character, which sbatch does not accept",
-                 .advice = "choose another name"});
+    refuse(where, "'" + word + "' has a control character, which sbatch does not accept", "",
+           "choose another name");
   }
   if (std::regex_match(word, plain)) return word;
   std::string quoted = "\"";
@@ -35,29 +32,41 @@ std::string sbatch_word(const std::string& word, const char* where) {
   return quoted + "\"";
 }
 
-// SLURM's own names for job and task follow %, as in `name`, and a backslash switches them off.
+// SLURM's own names for job and task follow %, as in `name`.
 std::string log_pattern(const std::string& out, const std::string& name) {
-  if (out.find('\\') != std::string::npos) {
-    throw Error(
-        {.where = "--out",
-         .what = "'" + out + "' has a backslash, which SLURM does not accept in the name of a log",
-         .advice = "choose another folder"});
-  }
   std::string pattern;
   for (const char c : slurm_folder(out))
     pattern += c == '%' ? std::string("%%") : std::string(1, c);
   return pattern + "/" + name + ".log";
 }
 
+// Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
+// other text and for 0, which means no limit.
+std::optional<int64_t> slurm_seconds(const std::string& limit) {
+  static const std::regex form(R"((?:(\d{1,6})-)?(\d{1,8})(?::(\d{1,8}))?(?::(\d{1,8}))?)");
+  std::smatch parts;
+  if (!std::regex_match(limit, parts, form)) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (size_t i = 2; i < parts.size() && parts[i].matched; ++i) {
+    numbers.push_back(std::stoll(parts[i]));
+  }
+  // After days the first number is hours; else one or two numbers begin with minutes.
+  const bool begins_with_hours = parts[1].matched || numbers.size() == 3;
+  numbers.insert(numbers.begin(), begins_with_hours ? 0 : 1, 0);
+  numbers.resize(3);
+  const int64_t days = parts[1].matched ? std::stoll(parts[1]) : 0;
+  const int64_t seconds = ((days * 24 + numbers[0]) * 60 + numbers[1]) * 60 + numbers[2];
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
 // A task that is signalled at once would save nothing and queue itself again for ever.
 void refuse_short_limit(const SlurmJob& job) {
   const std::optional<int64_t> limit = slurm_seconds(job.time);
   if (!limit || *limit > job.signal_seconds) return;
-  throw Error({.where = "--time",
-               .what = "a limit of " + std::to_string(*limit) + " s",
-               .expected = "more than the " + std::to_string(job.signal_seconds) +
-                           " s of --signal-seconds, before which a run saves",
-               .advice = "give more time"});
+  refuse("--time", "a limit of " + std::to_string(*limit) + " s",
+         "more than the " + std::to_string(job.signal_seconds) +
+             " s of --signal-seconds, before which a run saves",
+         "give more time");
 }
 
 void add_option(std::string& lines, const std::string& option, const std::string& value,
@@ -132,11 +141,26 @@ std::string file_of(const std::string& out, const std::string& id) {
   return slurm_folder(out).append("/").append(kJobStart).append(id).append(kJobEnd);
 }
 
+// Every array that was written and not forgotten.
+std::vector<SlurmArray> written_arrays(const std::string& out) {
+  std::vector<SlurmArray> arrays;
+  for (const std::string& name : names_in(slurm_folder(out))) {
+    if (!name.starts_with(kJobStart) || !name.ends_with(kJobEnd)) continue;
+    const std::string path = slurm_folder(out) + "/" + name;
+    const Json json = read_json_file(path);
+    JsonFields fields(json, path);
+    arrays.push_back({.id = fields.get<std::string>("job"),
+                      .runs = fields.get<std::vector<std::string>>("runs")});
+  }
+  return arrays;
+}
+
 // "17_3" for every task that SLURM still knows of this user.
 std::set<std::string> tasks_in_queue() {
-  const ProgramEnd end = run_program({"squeue", "--me", "--noheader", "--array", "--format=%F_%K"});
+  const ChildResult end =
+      run_program({"squeue", "--me", "--noheader", "--array", "--format=%F_%K"});
   if (end.exit_code != 0) {
-    throw Error({.where = "squeue", .what = end.errors});
+    refuse("squeue", end.error);
   }
   std::set<std::string> tasks;
   std::istringstream lines(end.output);
@@ -145,23 +169,6 @@ std::set<std::string> tasks_in_queue() {
 }
 
 }  // namespace
-
-std::optional<int64_t> slurm_seconds(const std::string& limit) {
-  static const std::regex form(R"((?:(\d{1,6})-)?(\d{1,8})(?::(\d{1,8}))?(?::(\d{1,8}))?)");
-  std::smatch parts;
-  if (!std::regex_match(limit, parts, form)) return std::nullopt;
-  std::vector<int64_t> numbers;
-  for (size_t i = 2; i < parts.size() && parts[i].matched; ++i) {
-    numbers.push_back(std::stoll(parts[i]));
-  }
-  // After days the first number is hours; else one or two numbers begin with minutes.
-  const bool begins_with_hours = parts[1].matched || numbers.size() == 3;
-  numbers.insert(numbers.begin(), begins_with_hours ? 0 : 1, 0);
-  numbers.resize(3);
-  const int64_t days = parts[1].matched ? std::stoll(parts[1]) : 0;
-  const int64_t seconds = ((days * 24 + numbers[0]) * 60 + numbers[1]) * 60 + numbers[2];
-  return seconds > 0 ? std::optional(seconds) : std::nullopt;
-}
 
 std::string slurm_folder(const std::string& out) { return out + "/slurm"; }
 
@@ -198,19 +205,6 @@ std::string next_round_script(const SlurmJob& job, const std::vector<std::string
 void write_array(const std::string& out, const SlurmArray& array) {
   const Json json = {{"job", array.id}, {"submitted_utc", utc_now()}, {"runs", array.runs}};
   write_file_atomically(file_of(out, array.id), json_text(json, 2) + "\n");
-}
-
-std::vector<SlurmArray> written_arrays(const std::string& out) {
-  std::vector<SlurmArray> arrays;
-  for (const std::string& name : names_in(slurm_folder(out))) {
-    if (!name.starts_with(kJobStart) || !name.ends_with(kJobEnd)) continue;
-    const std::string path = slurm_folder(out) + "/" + name;
-    const Json json = read_json_file(path);
-    JsonFields fields(json, path);
-    arrays.push_back({.id = fields.get<std::string>("job"),
-                      .runs = fields.get<std::vector<std::string>>("runs")});
-  }
-  return arrays;
 }
 
 std::set<std::string> submitted_runs(const std::string& out) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,17 +29,13 @@ std::string slurm_folder(const std::string& out);
 
 // The script whose task i trains runs[i] (as Cell::run_name()), saves, stops and requeues itself at
 // SIGUSR2, and resumes where it stopped. Every word is quoted for its reader. Throws lra::Error for
-// text that sbatch does not accept (control characters in an option, a backslash in `out`), and for
-// a time limit that would end before a run can begin.
+// text that sbatch does not accept (control characters in an option), and for a time limit that
+// would end before a run can begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
 
 // The script of a job that begins in the folder in which `words` (program and arguments) were
 // typed, and types them again.
 std::string next_round_script(const SlurmJob& job, const std::vector<std::string>& words);
-
-// Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
-// other text and for 0, which means no limit.
-std::optional<int64_t> slurm_seconds(const std::string& limit);
 
 struct SlurmArray {
   std::string id = {};                 // of the job; empty: not submitted
@@ -52,10 +47,8 @@ struct SlurmArray {
 // code 74.
 void write_array(const std::string& out, const SlurmArray& array);
 
-// Every array that was written and not forgotten. Throws lra::Error for a damaged file.
-std::vector<SlurmArray> written_arrays(const std::string& out);
-
-// Runs of written_arrays, regardless of what SLURM has done with them since.
+// Runs of the arrays that were written and not forgotten, regardless of what SLURM has done with
+// them since. Throws lra::Error for a damaged file.
 std::set<std::string> submitted_runs(const std::string& out);
 
 // Runs that SLURM has yet to begin, is running, or will begin again, according to squeue. Arrays

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 #include "base/command_text.h"
 #include "io/atomic_file.h"
@@ -86,9 +85,8 @@ void look_at_record(Cell& cell) {
     return;
   }
   if (cell.record.config_hash != config_hash(cell.config.to_table())) {
-    throw Error({.where = cell.folder,
-                 .what = "the run there has other settings than the suite now asks for",
-                 .advice = "remove that folder, or choose another --out"});
+    refuse(cell.folder, "the run there has other settings than the suite now asks for", "",
+           "remove that folder, or choose another --out");
   }
   cell.state = state_of(cell.record.status);
 }
@@ -163,23 +161,18 @@ void mark_without_data(std::vector<Cell>& cells, const std::string& data_root,
   }
 }
 
-std::string data_of(const Cell& cell) {
-  // A run that failed before it began has no data, and one without checkpoint begins again.
-  const bool begins_again = cell.state == CellState::kFailed && !has_saved(cell);
-  if (cell.record.data_hash.empty() || begins_again) return "";
-  return version_of_data(cell.record.data_hash, cell.record.task_version);
-}
-
 void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
                        const std::string& data_hash) {
   for (const Cell& cell : cells) {
-    const std::string data = cell.task == task ? data_of(cell) : "";
+    // A run that failed before it began has no data, and one without checkpoint begins again.
+    const bool begins_again = cell.state == CellState::kFailed && !has_saved(cell);
+    if (cell.task != task || cell.record.data_hash.empty() || begins_again) continue;
+    const std::string data = version_of_data(cell.record.data_hash, cell.record.task_version);
     const std::string expected = version_of_data(data_hash, cell.config.task_spec().version);
-    if (data.empty() || data == expected) continue;
-    throw Error({.where = cell.folder,
-                 .what = "the run there was trained on data " + data,
-                 .expected = expected + ", as the suite's other runs",
-                 .advice = "remove that folder, or choose another --out or --data"});
+    if (data == expected) continue;
+    refuse(cell.folder, "the run there was trained on data " + data,
+           expected + ", as the suite's other runs",
+           "remove that folder, or choose another --out or --data");
   }
 }
 
@@ -240,10 +233,8 @@ Cell& cell_named(std::vector<Cell>& cells, const std::string& name) {
   if (found != cells.end()) return *found;
   std::vector<std::string> names;
   for (const Cell& cell : cells) names.push_back(cell.run_name());
-  throw Error({.where = "--only",
-               .what = "the suite has no run '" + name + "'",
-               .expected = "TASK-MODEL-sSEED",
-               .advice = suggestion(name, names)});
+  refuse("--only", "the suite has no run '" + name + "'", "TASK-MODEL-sSEED",
+         suggestion(name, names));
 }
 
 void say(const Program& program, const std::string& text) {

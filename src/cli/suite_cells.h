@@ -47,7 +47,7 @@ struct Cell {
   training::RunConfig config;
   CellState state = CellState::kWaiting;
   RunRecord record;                         // as it was last read, where there is one
-  std::string problem;                      // why it failed, is left out, in use, damaged or no row
+  std::string problem;                      // why it failed, is left out, in use or damaged
   ExitCode failure = ExitCode::kUserError;  // of a failed one
 
   std::string name() const;      // "text linformer seed 0"
@@ -105,10 +105,6 @@ std::string counts_text(const auto& cells) {
 // reports it.
 void mark_without_data(std::vector<Cell>& cells, const std::string& data_root,
                        const Program& program);
-
-// The data that the cell's run saw, with the version of the task; empty if it has seen none or
-// begins again.
-std::string data_of(const Cell& cell);
 
 // Throws lra::Error for a run of `task` that was trained on other data than those with `data_hash`,
 // or with another version of the task: its figures would be compared with those of others.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -148,27 +147,11 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
   return s.is_submitted && (s.state == CellState::kStopped || s.state == CellState::kInterrupted);
 }
 
-// Runs of one task on other data than the first are no rows of one table.
-void note_other_data(std::vector<Cell>& cells) {
-  struct First {
-    std::string run, data;
-  };
-  std::map<std::string, First> by_task;
-  for (Cell& cell : cells) {
-    const std::string data = data_of(cell);
-    if (data.empty()) continue;
-    const First& first = by_task.try_emplace(cell.task, First{cell.run_name(), data}).first->second;
-    if (data == first.data || !cell.problem.empty()) continue;
-    cell.problem = "was trained on other data than " + first.run;
-  }
-}
-
 // Reloads all cells; `cells` keeps the objects that the statuses point at.
 std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
   cells = cells_of(suite, out, training::data_root(""));
   if (suite.sweep) plan_sweep(suite, cells);
-  note_other_data(cells);
   std::vector<CellStatus> all;
   const std::set<std::string> submitted = submitted_runs(out);
   for (const Cell& cell : cells) all.push_back(status_of(cell, submitted));

@@ -29,22 +29,14 @@ struct SubmitArguments {
 constexpr size_t kDefaultArraySize = 1001;
 
 size_t max_array_size() {
-  const ProgramEnd end = run_program({"scontrol", "show", "config"});
+  const ChildResult end = run_program({"scontrol", "show", "config"});
   const std::string key = "MaxArraySize";
   const size_t at = end.output.find(key), number = end.output.find_first_of("0123456789", at);
   if (end.exit_code != 0 || at == std::string::npos || number == std::string::npos) {
-    throw Error({.where = "scontrol show config",
-                 .what = end.errors.empty() ? "does not say " + key : end.errors,
-                 .advice = "is the cluster reachable?"});
+    refuse("scontrol show config", end.error.empty() ? "does not say " + key : end.error, "",
+           "is the cluster reachable?");
   }
-  const size_t size = std::stoull(end.output.substr(number));
-  if (size < 2) {
-    throw Error(
-        {.where = "sbatch",
-         .what = "this cluster takes no job arrays (" + key + " " + std::to_string(size) + ")",
-         .advice = "run the suite with 'lra suite run'"});
-  }
-  return size;
+  return std::max<size_t>(1, std::stoull(end.output.substr(number)));
 }
 
 // The number of the job. `options`: of sbatch, before the script.
@@ -52,12 +44,11 @@ std::string submit_script(const std::string& script, const std::vector<std::stri
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script);
-  const ProgramEnd end = run_program(words);
+  const ChildResult end = run_program(words);
   const std::string id = end.output.substr(0, end.output.find_first_of(";\n"));
   if (end.exit_code != 0 || id.empty()) {
-    throw Error({.where = "sbatch",
-                 .what = end.errors.empty() ? "printed no job number" : end.errors,
-                 .advice = "the script is " + script});
+    refuse("sbatch", end.error.empty() ? "printed no job number" : end.error, "",
+           "the script is " + script);
   }
   return id;
 }
@@ -151,20 +142,6 @@ std::string whole_path(const std::string& path) {
   return fs::absolute(path).lexically_normal().string();
 }
 
-// Not refused: a cluster may give GPUs by partition, and a CPU run may stand where only GPUs are.
-void warn_of_other_device(const SlurmJob& job, const Program& program) {
-  const bool asks = job.gres.find("gpu") != std::string::npos ||
-                    std::ranges::any_of(job.more_options, [](const std::string& option) {
-                      return option.starts_with("--gpus") || option.starts_with("--gres");
-                    });
-  const bool uses = job.device.starts_with("cuda");
-  if (asks && !uses)
-    say(program, "warning: the runs get GPUs and use the CPU; add --device cuda to use the GPUs");
-  if (uses && !asks)
-    say(program, "warning: --device " + job.device +
-                     " without --gres, as in --gres gpu:1: " + "the cluster may give no GPU");
-}
-
 ExitCode submit(const Program& program, const SubmitArguments& a) {
   Suite suite = read_suite(a.file);
   if (a.all) suite.left_out.clear();
@@ -176,7 +153,6 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
   job.device = program.common.device;
-  warn_of_other_device(job, program);
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out, job.data);
   mark_without_data(cells, job.data, program);
