@@ -21,52 +21,41 @@ class WindowScores {
                int64_t examples)
       : run_(run), split_(split), inputs_(run, common, examples) {}
 
-  // Returns false when a stop was requested.
+  // Return false when a stop was requested.
   bool add_own() { return add("none", "", run_.encoder()); }
-  bool add_layer(const std::string& name, size_t number, int64_t width) {
-    return add_in_windows(name, width, [number](size_t n) { return n == number; });
-  }
-  bool add_all(const std::string& name, int64_t width) {
-    if (!has_cls()) return add_in_windows(name, width, [](size_t) { return true; });
-    // CLS of one layer would tell the windows of the next one about each other.
-    if (refused(name, width)) return true;
-    const TaskShape shape = run_.task->shape();
-    if (run_.stored.config.masking()) {
-      refuse(name, width, run_.folder + ": CLS joins all windows, set model.pooling=mean");
-      return true;
+  // The layer of this number in windows, or all of them.
+  bool add_in_windows(const std::string& name, std::optional<size_t> number, int64_t width) {
+    const bool has_cls = run_.stored.config.model_config.pooling == "cls";
+    const std::string change = analysis::window_change(name), size = std::to_string(width);
+    // Some layers are other functions on shorter sequences.
+    const std::string bound = analysis::bound_by(run_.stored.config, run_.encoder(), width);
+    if (!bound.empty()) {
+      return refuse(change, size,
+                    bound + " belongs to sequences of " +
+                        std::to_string(run_.task->shape().length) + " tokens");
     }
-    return add(analysis::window_change(name), std::to_string(width),
-               analysis::adapted_model(run_, {.shape = shape, .receptive_field = width}));
+    if (!number && has_cls) {
+      // CLS of one layer would tell the windows of the next one about each other.
+      if (run_.stored.config.masking())
+        return refuse(change, size, "CLS joins all windows, set model.pooling=mean");
+      const analysis::Adaptation to{.shape = run_.task->shape(), .receptive_field = width};
+      return add(change, size, analysis::adapted_model(run_, to));
+    }
+    const analysis::ReplacedLayers guard(
+        run_.encoder(), [&](analysis::SequenceLayerPtr layer, size_t n) {
+          const bool is_chosen = !number || n == *number;
+          return is_chosen ? analysis::in_windows(std::move(layer), width, has_cls) : layer;
+        });
+    return add(change, size, run_.encoder());
   }
 
   std::vector<ChangedInput>& scores() { return inputs_.scores; }
 
  private:
-  bool has_cls() const { return run_.stored.config.model_config.pooling == "cls"; }
-
-  void refuse(const std::string& name, int64_t width, const std::string& why) {
-    inputs_.refuse(analysis::window_change(name), std::to_string(width), why);
-  }
-  // Notes that layers are other functions on shorter sequences.
-  bool refused(const std::string& name, int64_t width) {
-    const std::string bound = analysis::bound_by(run_.stored.config, run_.encoder(), width);
-    if (bound.empty()) return false;
-    refuse(name, width,
-           run_.folder + ": " + bound + " belongs to sequences of " +
-               std::to_string(run_.task->shape().length) + " tokens");
+  bool refuse(const std::string& change, const std::string& size, const std::string& why) {
+    inputs_.refuse(change, size, run_.folder + ": " + why);
     return true;
   }
-
-  template <typename Chosen>
-  bool add_in_windows(const std::string& name, int64_t width, const Chosen& is_chosen) {
-    if (refused(name, width)) return true;
-    const analysis::ReplacedLayers guard(
-        run_.encoder(), [&](analysis::SequenceLayerPtr layer, size_t n) {
-          return is_chosen(n) ? analysis::in_windows(std::move(layer), width, has_cls()) : layer;
-        });
-    return add(analysis::window_change(name), std::to_string(width), run_.encoder());
-  }
-
   bool add(const std::string& change, const std::string& value, const models::Model& model) {
     return inputs_.add(change, value, model, split_, run_.task->shape());
   }
@@ -116,9 +105,9 @@ std::optional<AnalysisRecord> analyze_reach(const CommonOptions& common, const A
   for (const int64_t width : a.fields.empty() ? kWindows : a.fields) {
     if (width >= run.task->shape().length) continue;
     for (size_t n = 0; going && n < layers->size(); ++n) {
-      const std::string& name = (*layers)[n].layer;
-      going =
-          n + 1 < layers->size() ? scores.add_layer(name, n, width) : scores.add_all(name, width);
+      const bool is_all = n + 1 == layers->size();
+      going = scores.add_in_windows((*layers)[n].layer, is_all ? std::nullopt : std::optional(n),
+                                    width);
     }
   }
   if (!going) return {};

@@ -19,12 +19,9 @@
 #include "records/check_record.h"
 #include "records/run_identity.h"
 #include "report/tables/settings.h"
-#include "tasks/prepare_data.h"
 #include "training/loop/trainer.h"
 #include "training/ranks/process_group.h"
 #include "training/settings/data_root.h"
-#include "training/settings/fairness.h"
-#include "training/settings/presets.h"
 #include "training/settings/weights_file.h"
 
 namespace lra::cli {
@@ -41,15 +38,6 @@ ExitCode exit_code(RunStatus status) {
     default:
       return ExitCode::kOurBug;
   }
-}
-
-// Data of another size than the preset's, and whether the settings ask for it.
-std::string size_of_data(const RunRecord& r, const training::RunConfig& config) {
-  if (!r.data_examples) return "";
-  const training::RunConfig preset = training::preset_of(config);
-  const std::string size = training::size_unlike(preset.task_settings, *r.data_examples);
-  const bool is_asked = training::size_unlike(config.task_settings, *r.data_examples).empty();
-  return size.empty() || !is_asked ? size : size + ", as the settings request";
 }
 
 // The validation of the weights that were tested, else the last one.
@@ -81,8 +69,7 @@ void print_results(const RunRecord& r) {
   }
 }
 
-void print_summary(const RunRecord& r, const training::RunConfig& config, const std::string& folder,
-                   const at::Device& device) {
+void print_summary(const RunRecord& r, const std::string& folder, const at::Device& device) {
   std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s\n", r.model_title.c_str(),
               r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
@@ -106,8 +93,6 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
   }
   if (r.data_source == "generated")
     std::printf("  data           generated, not read from official files\n");
-  if (const std::string size = size_of_data(r, config); !size.empty())
-    std::printf("  size           %s\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
   for (const CheckFinding& finding : r.data_checks.value_or(std::vector<CheckFinding>()))
@@ -135,10 +120,9 @@ std::string weights_file(const std::string& run_or_file) {
     if (!std::filesystem::is_directory(run_or_file)) return run_or_file;
     const std::string file = run_or_file + "/model.safetensors";  // a folder of checkpoints has it
     if (std::filesystem::exists(file)) return file;
-    throw Error({.where = run_or_file,
-                 .what = "is a folder without record.json or model.safetensors",
-                 .expected = "a run, a folder that lra export wrote, or a file of weights",
-                 .advice = "name one of them with --init-from"});
+    refuse(run_or_file, "is a folder without record.json or model.safetensors",
+           "a run, a folder that lra export wrote, or a file of weights",
+           "name one of them with --init-from");
   }
   const RunRecord record = read_consistent_record(folder.record());
   const std::string file =
@@ -187,10 +171,8 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
         read_file(path, kMaxBytes) == config) {
       continue;
     }
-    throw Error({.where = folder.path,
-                 .what = "is not a run folder and is not empty: it holds " + in_quotes(name, 100),
-                 .expected = "an empty or new folder",
-                 .advice = "choose another --out, or move its contents away"});
+    refuse(folder.path, "is not a run folder and is not empty: it holds " + in_quotes(name, 100),
+           "an empty or new folder", "choose another --out, or move its contents away");
   }
 }
 
@@ -212,11 +194,10 @@ struct OwnedFolder {
     const bool is_run = std::filesystem::exists(folder.record());
     if (!is_run && !resumes) refuse_foreign_files(folder, to_toml(config.to_table()));
     if (resumes || goes_on || !is_run) return;
-    throw Error(
-        {.where = folder.path,
-         .what = "already holds a run (" + to_string(read_record(folder.record()).status) + ")",
-         .advice = "choose another --out, or resume it with: " +
-                   command_text({"train", "--resume", folder.path})});
+    refuse(folder.path,
+           "already holds a run (" + to_string(read_record(folder.record()).status) + ")", "",
+           "choose another --out, or resume it with: " +
+               command_text({"train", "--resume", folder.path}));
   }
   NewFolder made;
   FileLock lock;
@@ -236,24 +217,8 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
   } else if (only_there.empty()) {
     what = "already holds a run with another seed";
   }
-  throw Error({.where = folder.path,
-               .what = what,
-               .expected = only_there.empty() ? "" : quoted_list(only_there) + ", as there",
-               .advice = "choose another --out"});
-}
-
-// A run that is done reads no data; that it was made with the data that is named now must be true.
-void refuse_other_data(const Program& program, const TrainArguments& a,
-                       const training::RunConfig& config, const training::RunFolder& folder,
-                       const RunRecord& record) {
-  const tasks::TaskSpec& spec = config.task_spec();
-  const auto task = config.make_task();
-  training::refuse_lost_data(spec, *task, a.data, record);
-  if (!tasks::data_found(spec, *task, a.data)) return;  // it would be generated as it was
-  const auto dataset =
-      tasks::prepare_data(spec, *task, a.data, program.common.quiet, tasks::OtherSettings::kTaken);
-  training::refuse_other_data(dataset, folder, record,
-                              "the run is done: leave --data out to see its result");
+  refuse(folder.path, what, only_there.empty() ? "" : quoted_list(only_there) + ", as there",
+         "choose another --out");
 }
 
 // True if there is a run to resume. Rank 0 looks for all, before it writes.
@@ -276,11 +241,8 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   std::optional<OwnedFolder> owned;
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume && wanted.change.empty()) {
-    RunRecord record = read_consistent_record(folder.record());
-    if (record.status == RunStatus::kDone) {
-      if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
-      return record;
-    }
+    const RunRecord record = read_consistent_record(folder.record());
+    if (record.status == RunStatus::kDone) return record;
   }
   training::PreparedRun run = training::prepare_run(
       config, folder,
@@ -318,7 +280,7 @@ ExitCode train(const Program& program, const TrainArguments& a, training::Change
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
     } else {
-      print_summary(record, wanted.config, folder.path, at::Device(program.common.device));
+      print_summary(record, folder.path, at::Device(program.common.device));
     }
     std::fflush(stdout);
   }
