@@ -1,14 +1,13 @@
 // lra bench: training and inference speed and memory, each figure measured in its own process.
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
-#include "cli/bench_records.h"
+#include "cli/bench_config.h"
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "data/files.h"
@@ -18,7 +17,9 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
+#include "training/settings/new_record.h"
 #include "training/settings/presets.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
@@ -43,10 +44,8 @@ void complete_lengths(BenchArguments& a) {
   const int64_t length = config_of(a, a.models.at(0), 0).make_task()->shape().length;
   if (a.lengths.empty()) a.lengths = {length};
   if (a.lengths == std::vector{length}) return;
-  throw Error({.where = "--lengths",
-               .what = "the length of " + a.task + " is " + std::to_string(length),
-               .expected = "this one, or a task with a setting task.length, such as text",
-               .advice = "leave --lengths out"});
+  refuse("--lengths", "the length of " + a.task + " is " + std::to_string(length),
+         "this one, or a task with a setting task.length, such as text", "leave --lengths out");
 }
 
 std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOptions& common,
@@ -70,6 +69,38 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
   if (a.data) words.insert(words.end(), {"--data", *a.data});
   for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
   return words;
+}
+
+// The record of a model, without measurements.
+RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
+  const auto config = config_of(a, model, a.lengths.at(0));
+  RunRecord record = training::record_of(config, program_provenance(program.common), "", {}, {},
+                                         training::edited_presets(config.task, config.model));
+  record.kind = "bench";
+  record.status = RunStatus::kDone;
+  if (!a.findings.empty()) record.data_checks = a.findings;
+  return record;
+}
+
+std::string record_folder(const BenchArguments& a, const std::string& model) {
+  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
+         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
+}
+
+std::string record_file(const BenchArguments& a, const std::string& model) {
+  return record_folder(a, model) + "/record.json";
+}
+
+// Refuses to write over an earlier record with measurements.
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model) {
+  const std::string file = record_file(a, model);
+  if (!is_there(file)) return;
+  std::string lengths;
+  for (const Measurement& m : read_record(file).measurements)
+    lengths += (lengths.empty() ? "" : ", ") + std::to_string(m.length);
+  if (lengths.empty()) return;
+  refuse(file, "holds measurements at length " + lengths + ", which would be overwritten",
+         "no record there", "choose another --out, or pass --replace");
 }
 
 // Measures one model at every length. A length that fails is reported and left out; the record's
@@ -148,10 +179,9 @@ void refuse_lengths_without_examples(const BenchArguments& a, const training::Ru
   }
   for (const int64_t length : a.lengths) {
     if (length <= longest) continue;
-    throw Error({.where = "--lengths",
-                 .what = std::to_string(length) + " is beyond the examples of " + a.task,
-                 .expected = "at most " + std::to_string(longest),
-                 .advice = "without --real-batch, sequences of any length are drawn"});
+    refuse("--lengths", std::to_string(length) + " is beyond the examples of " + a.task,
+           "at most " + std::to_string(longest),
+           "without --real-batch, sequences of any length are drawn");
   }
 }
 

@@ -5,6 +5,10 @@
 #include <cstdio>
 
 #include "data/manifest.h"
+#include "io/progress.h"
+#include "report/tables/literature.h"
+#include "training/settings/presets.h"
+#include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 
@@ -86,6 +90,13 @@ CLI::Validator seconds_range() { return range_between<double>(0, 3600); }
 std::string file_name_of(std::string model) {
   std::ranges::replace(model, ':', '.');
   return model;
+}
+
+report::Literature published_results() {
+  const std::string name = "literature.json";
+  const std::string edited = training::edited_config(name);
+  if (!edited.empty()) print_message(edited + ": its figures are shown as unverified");
+  return report::read_literature(training::config_folder() + "/" + name, edited);
 }
 
 void refuse(const std::string& where, const std::string& what, const std::string& expected,

@@ -11,6 +11,10 @@
 #include "records/run_record.h"
 #include "training/settings/run_folder.h"
 
+namespace lra::report {
+struct Literature;
+}
+
 namespace lra::cli {
 
 struct CommonOptions {
@@ -55,6 +59,10 @@ CLI::IsMember one_split();  // train, val or test
 std::string file_name_of(std::string model);
 
 void print_json(const Json& value);
+
+// The results of configs/literature.json. If it is not the file that this program was built with,
+// its figures are unverified and standard error says so.
+report::Literature published_results();
 
 // Throws lra::Error.
 [[noreturn]] void refuse(const std::string& where, const std::string& what,

@@ -27,9 +27,9 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string spec_names(const auto& specs) {
-  std::string text;
-  for (const auto& spec : specs) text += (text.empty() ? "" : " ") + std::string(spec->name);
-  return text;
+  std::vector<std::string> names;
+  for (const auto& spec : specs) names.emplace_back(spec->name);
+  return joined(names);
 }
 
 // "train.steps=", each once.

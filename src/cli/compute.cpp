@@ -13,9 +13,7 @@ ConfigTable settings_of(const std::string& section, const std::vector<std::strin
   for (const std::string& set : sets) apply_override(all, set);
   for (const auto& [key, value] : all) {
     if (key == section && value.as_table()) continue;
-    throw Error({.where = value.where,
-                 .what = "unknown setting '" + key + "'",
-                 .expected = section + ".SETTING=VALUE"});
+    refuse(value.where, "unknown setting '" + key + "'", section + ".SETTING=VALUE");
   }
   return all.table(section);
 }

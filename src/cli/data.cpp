@@ -47,10 +47,8 @@ ConfigTable task_settings(const DataArguments& a, const std::string& data) {
   for (const std::string& set : a.sets) apply_override(settings, set);
   for (const auto& [key, value] : settings) {
     if (key != "task") {
-      throw Error({.where = value.where,
-                   .what = "unknown section '" + key + "'",
-                   .expected = "task.KEY=VALUE",
-                   .advice = "list the settings with: " + command_text({"help", a.task})});
+      refuse(value.where, "unknown section '" + key + "'", "task.KEY=VALUE",
+             "list the settings with: " + command_text({"help", a.task}));
     }
   }
   const tasks::TaskSpec& spec = tasks::find_task(a.task);
@@ -128,9 +126,8 @@ ExitCode prepare(const Program& program, const DataArguments& a) {
 ExitCode make(const Program& program, const DataArguments& a) {
   const auto task = make_task(a);
   if (!task->can_generate()) {
-    throw Error({.where = a.task,
-                 .what = "this task's examples come from files and cannot be generated",
-                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
+    refuse(a.task, "this task's examples come from files and cannot be generated", "",
+           "see what can be imported with: " + command_text({"help", a.task}));
   }
   refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -154,9 +151,8 @@ ExitCode import(const Program& program, const DataArguments& a) {
   const auto task = make_task(a);
   for (const std::string& source : a.sources) {
     if (is_there(source)) continue;
-    throw Error({.where = source,
-                 .what = "there is no such file or folder",
-                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
+    refuse(source, "there is no such file or folder", "",
+           "see what can be imported with: " + command_text({"help", a.task}));
   }
   refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -175,13 +171,10 @@ ExitCode import(const Program& program, const DataArguments& a) {
 ExitCode fetch(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   if (spec.remote == nullptr) {
-    throw Error(
-        {.where = a.task,
-         .what = "no published copy is available for download",
-         .advice =
-             make_task(a)->can_generate()
-                 ? "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})
-                 : "see what can be imported with: " + command_text({"help", a.task})});
+    refuse(a.task, "no published copy is available for download", "",
+           make_task(a)->can_generate()
+               ? "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})
+               : "see what can be imported with: " + command_text({"help", a.task}));
   }
   refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),
@@ -282,10 +275,9 @@ ExitCode show(const Program& program, const DataArguments& a) {
   if (!as_stored) task->refuse_other_settings(dataset);
   const Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {
-    throw Error({.where = "--index",
-                 .what = "there is no example " + std::to_string(a.index),
-                 .expected = split.size() == 0 ? "none: the split is empty"
-                                               : "0 to " + std::to_string(split.size() - 1)});
+    refuse("--index", "there is no example " + std::to_string(a.index),
+           split.size() == 0 ? "none: the split is empty"
+                             : "0 to " + std::to_string(split.size() - 1));
   }
   if (!a.png.empty()) {
     refuse_to_overwrite(a.png, png_output(), "--png");

@@ -147,10 +147,9 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
   }
   const std::string setting =
       nearest_name(topic, known).empty() ? training::setting_suggestion(topic) : "";
-  throw Error({.where = "help",
-               .what = "unknown topic '" + topic + "'",
-               .expected = "a task, a model, a command, a setting or a check of data",
-               .advice = setting.empty() ? suggestion(topic, known) : setting});
+  refuse("help", "unknown topic '" + topic + "'",
+         "a task, a model, a command, a setting or a check of data",
+         setting.empty() ? suggestion(topic, known) : setting);
 }
 
 }  // namespace

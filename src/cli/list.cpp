@@ -4,10 +4,10 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "cli/published_results.h"
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "mixers/all.h"
+#include "report/tables/literature.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
 #include "training/settings/data_root.h"

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
-#include <algorithm>
 
 #include <csignal>
 #include <cstdio>
@@ -79,16 +78,12 @@ void refuse_odd_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& word : option->results()) {
       if (word.empty()) {
-        throw Error({.where = option->get_name(),
-                     .what = "is empty",
-                     .expected = "a value",
-                     .advice = "is a shell variable unset?"});
+        refuse(option->get_name(), "is empty", "a value", "is a shell variable unset?");
       }
       if (word.starts_with('~')) {
-        throw Error({.where = option->get_name(),
-                     .what = in_quotes(word) + " begins with a ~ that the shell did not replace",
-                     .expected = "a path",
-                     .advice = "write $HOME for it, or leave out the quotes and the ="});
+        refuse(option->get_name(),
+               in_quotes(word) + " begins with a ~ that the shell did not replace", "a path",
+               "write $HOME for it, or leave out the quotes and the =");
       }
     }
   }

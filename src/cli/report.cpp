@@ -7,7 +7,6 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "cli/published_results.h"
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
@@ -32,10 +31,8 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
   if (ending.empty() || ending == ".txt") return report::Format::kText;
   for (const std::string known : {"md", "csv", "json", "html", "svg", "tex"})
     if (ending == "." + known) return report::parse_format(known);
-  throw Error({.where = "--out",
-               .what = "no format has the ending '" + printable(ending) + "'",
-               .expected = ".txt, .md, .csv, .json, .tex, .svg or .html",
-               .advice = "or name the format with --format"});
+  refuse("--out", "no format has the ending '" + printable(ending) + "'",
+         ".txt, .md, .csv, .json, .tex, .svg or .html", "or name the format with --format");
 }
 
 // The kind of file that an earlier report of the format is.
@@ -67,9 +64,8 @@ void refuse_missing(const std::vector<std::string>& paths) {
     std::error_code error;
     const auto type = std::filesystem::status(path, error).type();
     if (type != std::filesystem::file_type::not_found) continue;
-    throw Error({.where = path,
-                 .what = "there is no such folder or file",
-                 .expected = "run folders, or folders that contain run folders"});
+    refuse(path, "there is no such folder or file",
+           "run folders, or folders that contain run folders");
   }
 }
 
@@ -97,10 +93,8 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
     ++count;
   }
   if (count == 0) {
-    throw Error({.where = "report --card",
-                 .what = "there is no record of a training run",
-                 .expected = "run folders, or a folder that holds them",
-                 .advice = "make one with 'lra train'"});
+    refuse("report --card", "there is no record of a training run",
+           "run folders, or a folder that holds them", "make one with 'lra train'");
   }
   if (!a.out.empty() && !program.common.quiet) {
     std::fprintf(stderr, "%d cards: %s\n", count, a.out.c_str());
@@ -137,10 +131,8 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
 ExitCode run_report(const Program& program, const ReportArguments& a) {
   if (a.check) return check_records(program, a);
   if (program.common.json && (a.card || (!a.format.empty() && a.format != "json"))) {
-    throw Error({.where = "--json",
-                 .what = "the output is set to " + (a.card ? "cards" : a.format),
-                 .expected = "one of the two",
-                 .advice = "leave --json out"});
+    refuse("--json", "the output is set to " + (a.card ? "cards" : a.format), "one of the two",
+           "leave --json out");
   }
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);

@@ -11,11 +11,10 @@
 #include "base/command_text.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/bench_records.h"
+#include "cli/bench_config.h"
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "cli/device.h"
-#include "cli/published_results.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
 #include "cli/suite_runs.h"
@@ -181,10 +180,7 @@ ExitCode status(const Program& program, const SuiteArguments& a) {
   const Suite suite = read_suite(a.file);
   const std::string out = suite_folder(suite, a.out);
   if (a.watch && program.common.json) {
-    throw Error({.where = "suite status",
-                 .what = "--watch and --json exclude each other",
-                 .expected = "one of them",
-                 .advice = "leave one out"});
+    refuse("suite status", "--watch and --json exclude each other", "one of them", "leave one out");
   }
   if (a.watch) return watch_cells(suite, out);
   show_cells(suite, out, program.common.json);

@@ -7,8 +7,6 @@
 #include <regex>
 #include <set>
 
-#include "base/config.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/quoted.h"
@@ -51,6 +49,56 @@ std::string text_of(const ConfigValue& value) {
   return std::holds_alternative<std::string>(value.value) ? text.substr(1, text.size() - 2) : text;
 }
 
+// Settings that change what the validation accuracy is measured on, or of what.
+bool changes_score(const std::string& name) {
+  static const std::set<std::string> names = {"train.objective",     "train.mask_fraction",
+                                              "train.masked_loss",   "train.eval_examples",
+                                              "train.test_examples", "train.token_order"};
+  return names.contains(name);
+}
+
+// A list, or a range as text: "1e-4:1e-2:log" is drawn log-uniformly, "0:0.3" uniformly, and
+// "16:256" gives whole numbers. `name` is the whole name of the setting. Throws lra::Error for
+// anything else.
+Varied varied_of(const std::string& name, const ConfigValue& value) {
+  if (name.starts_with("task.")) {
+    refuse(value.where, "a sweep compares settings on the same data; " + name + " changes the data",
+           "settings of train, model, mixer or groups", "make a suite for each");
+  }
+  if (changes_score(name)) {
+    refuse(value.where, name + " changes what the score measures; a sweep compares equal scores",
+           "settings of training that leave the score alone", "make a suite for each");
+  }
+  if (const auto* list = std::get_if<ConfigList>(&value.value)) {
+    std::set<std::string> known;
+    for (const ConfigValue& item : *list) {
+      if (!known.insert(text_of(item)).second)
+        refuse(value.where, name + " has the value " + text_of(item) + " twice", "each once");
+    }
+    if (list->empty()) refuse(value.where, name + " is an empty list", kRangeExample);
+    return {.name = name, .where = value.where, .values = *list};
+  }
+  const auto* text = std::get_if<std::string>(&value.value);
+  std::optional<Varied> range = text ? range_of(*text) : std::nullopt;
+  if (!range) {
+    refuse(value.where, name + " has one value, and nothing to compare", kRangeExample,
+           "a setting of every run belongs in [set]");
+  }
+  if (range->is_log && range->low <= 0) {
+    refuse(value.where, name + " is drawn log-uniformly from " + *text + ", which has no logarithm",
+           "a lower end above 0");
+  }
+  if (range->is_whole && std::max(-range->low, range->high) > kMaxWhole) {
+    refuse(value.where, name + " is drawn from " + *text, "whole numbers of at most 2^53");
+  }
+  if (range->low >= range->high) {
+    refuse(value.where, name + " is drawn from " + *text, "a lower end below the upper one");
+  }
+  range->name = name;
+  range->where = value.where;
+  return *range;
+}
+
 void flatten(const ConfigTable& table, const std::string& prefix, std::vector<Varied>& varied) {
   for (const auto& [key, value] : table) {
     const std::string name = prefix.empty() ? key : prefix + "." + key;
@@ -72,14 +120,6 @@ uint64_t num_combinations(const Sweep& sweep) {
       refuse(v.where, "the lists have over 2^64 combinations", "fewer settings that vary");
   }
   return count;
-}
-
-// Settings that change what the validation accuracy is measured on, or of what.
-bool changes_score(const std::string& name) {
-  static const std::set<std::string> names = {"train.objective",     "train.mask_fraction",
-                                              "train.masked_loss",   "train.eval_examples",
-                                              "train.test_examples", "train.token_order"};
-  return names.contains(name);
 }
 
 bool has_range(const Sweep& sweep) { return std::ranges::any_of(sweep.varied, &Varied::is_range); }
@@ -204,45 +244,6 @@ bool is_varied(const ConfigValue& value) {
   if (std::holds_alternative<ConfigList>(value.value)) return true;
   const auto* text = std::get_if<std::string>(&value.value);
   return text && range_of(*text);
-}
-
-Varied varied_of(const std::string& name, const ConfigValue& value) {
-  if (name.starts_with("task.")) {
-    refuse(value.where, "a sweep compares settings on the same data; " + name + " changes the data",
-           "settings of train, model, mixer or groups", "make a suite for each");
-  }
-  if (changes_score(name)) {
-    refuse(value.where, name + " changes what the score measures; a sweep compares equal scores",
-           "settings of training that leave the score alone", "make a suite for each");
-  }
-  if (const auto* list = std::get_if<ConfigList>(&value.value)) {
-    std::set<std::string> known;
-    for (const ConfigValue& item : *list) {
-      if (!known.insert(text_of(item)).second)
-        refuse(value.where, name + " has the value " + text_of(item) + " twice", "each once");
-    }
-    if (list->empty()) refuse(value.where, name + " is an empty list", kRangeExample);
-    return {.name = name, .where = value.where, .values = *list};
-  }
-  const auto* text = std::get_if<std::string>(&value.value);
-  std::optional<Varied> range = text ? range_of(*text) : std::nullopt;
-  if (!range) {
-    refuse(value.where, name + " has one value, and nothing to compare", kRangeExample,
-           "a setting of every run belongs in [set]");
-  }
-  if (range->is_log && range->low <= 0) {
-    refuse(value.where, name + " is drawn log-uniformly from " + *text + ", which has no logarithm",
-           "a lower end above 0");
-  }
-  if (range->is_whole && std::max(-range->low, range->high) > kMaxWhole) {
-    refuse(value.where, name + " is drawn from " + *text, "whole numbers of at most 2^53");
-  }
-  if (range->low >= range->high) {
-    refuse(value.where, name + " is drawn from " + *text, "a lower end below the upper one");
-  }
-  range->name = name;
-  range->where = value.where;
-  return *range;
 }
 
 Sweep read_sweep(ConfigTable table, const std::string& file) {

@@ -46,11 +46,6 @@ struct Try {
   ConfigTable values;  // overrides, as in [set]
 };
 
-// A list, or a range as text: "1e-4:1e-2:log" is drawn log-uniformly, "0:0.3" uniformly, and
-// "16:256" gives whole numbers. `name` is the whole name of the setting. Throws lra::Error for
-// anything else.
-Varied varied_of(const std::string& name, const ConfigValue& value);
-
 // True for the text of a range or a list: what `lra tune --set NAME=TEXT` varies.
 bool is_varied(const ConfigValue& value);
 

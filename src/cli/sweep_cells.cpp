@@ -81,13 +81,11 @@ std::vector<double> scores_of(const Group& group, int64_t goal) {
 void refuse_incomparable(const Suite& suite, const Cell& cell) {
   const training::TrainConfig& train = cell.config.train;
   if (cell.config.make_task()->validation() == "test") {
-    throw Error(
-        {.where = "sweep",
-         .what = cell.task + " validates on its test set, which must not choose settings",
-         .expected = "a validation set of its own",
-         .advice = "add --set task.validation=heldout (in a suite: validation = \"heldout\" "
-                   "in [" +
-                   cell.task + ".task])"});
+    refuse("sweep", cell.task + " validates on its test set, which must not choose settings",
+           "a validation set of its own",
+           "add --set task.validation=heldout (in a suite: validation = \"heldout\" "
+           "in [" +
+               cell.task + ".task])");
   }
   if (suite.sweep->settings.halving == 0) return;
   for (const std::string& name : varied_names(*suite.sweep)) {
@@ -95,16 +93,12 @@ void refuse_incomparable(const Suite& suite, const Cell& cell) {
         name != "train.eval_every") {
       continue;
     }
-    throw Error({.where = "sweep.halving",
-                 .what = "compares runs at equal steps, and " + name + " varies",
-                 .expected = "the same length for all",
-                 .advice = "leave out one of the two"});
+    refuse("sweep.halving", "compares runs at equal steps, and " + name + " varies",
+           "the same length for all", "leave out one of the two");
   }
   if (train.epochs > 0 || train.examples > 0) {
-    throw Error({.where = "sweep.halving",
-                 .what = "compares runs at steps, and their length is set in epochs or examples",
-                 .expected = "train.steps",
-                 .advice = "set train.steps instead"});
+    refuse("sweep.halving", "compares runs at steps, and their length is set in epochs or examples",
+           "train.steps", "set train.steps instead");
   }
 }
 
@@ -113,13 +107,11 @@ std::vector<int64_t> goals_of(const Suite& suite, const Group& group) {
   const int64_t halving = suite.sweep->settings.halving;
   std::vector<int64_t> goals = milestones(train.steps, train.eval_every, halving, group.tries());
   if (halving > 0 && goals.empty() && group.tries() > 1) {
-    throw Error({.where = "sweep.halving",
-                 .what = "needs a validation before the last step; train.eval_every is " +
-                         std::to_string(train.eval_every) + ", train.steps " +
-                         std::to_string(train.steps),
-                 .expected = "validations while the runs train",
-                 .advice = "add --set train.eval_every=" +
-                           std::to_string(std::max<int64_t>(1, train.steps / 10))});
+    refuse("sweep.halving",
+           "needs a validation before the last step; train.eval_every is " +
+               std::to_string(train.eval_every) + ", train.steps " + std::to_string(train.steps),
+           "validations while the runs train",
+           "add --set train.eval_every=" + std::to_string(std::max<int64_t>(1, train.steps / 10)));
   }
   goals.push_back(kWholeTraining);
   return goals;
@@ -181,10 +173,8 @@ Tuning tuning_of(const Suite& suite, const Group& group) {
 void move_run(Cell& cell, const std::string& to) {
   if (cell.folder == to) return;
   if (fs::exists(to)) {
-    throw Error({.where = to,
-                 .what = "is in the way of the run that the sweep chose, " + cell.folder,
-                 .expected = "no run, or one of this sweep",
-                 .advice = "move it away, or choose another --out"});
+    refuse(to, "is in the way of the run that the sweep chose, " + cell.folder,
+           "no run, or one of this sweep", "move it away, or choose another --out");
   }
   make_folder(folder_of(to));
   fs::rename(cell.folder, to);

@@ -2,7 +2,6 @@
 #include "analysis/adapted_model.h"
 #include "compute/analyses.h"
 #include "data/drawn_examples.h"
-#include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/loop/evaluate.h"
@@ -53,10 +52,8 @@ OtherLength at_length(const LoadedRun& run, const Dataset& dataset, int64_t leng
                       const std::string& split) {
   training::RunConfig config = run.stored.config;
   if (config.task_settings.find("length") == nullptr) {
-    throw Error({.where = "--lengths",
-                 .what = "the length of " + config.task + " is fixed",
-                 .expected = "a task with a setting task.length, such as text",
-                 .advice = "leave --lengths out"});
+    refuse("--lengths", "the length of " + config.task + " is fixed",
+           "a task with a setting task.length, such as text", "leave --lengths out");
   }
   config.task_settings.set("length", {length, "--lengths"});
   auto task = config.make_task();

@@ -155,9 +155,7 @@ std::optional<AnalysisRecord> analyze_convergence(const CommonOptions& common,
                                                   const std::string& folder) {
   const training::StoredRun run = training::read_run({folder});
   if (run.record.val_curve.empty()) {
-    throw Error({.where = folder,
-                 .what = "has no validation curve",
-                 .expected = "a run that was validated at least once"});
+    refuse(folder, "has no validation curve", "a run that was validated at least once");
   }
   AnalysisRecord record = about(run.record, "convergence", common);
   record.split = "val";
@@ -226,9 +224,8 @@ std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const Split& sp
   }
   for (const int64_t index : indices) {
     if (index >= 0 && index < split.size()) continue;
-    throw Error({.where = "--index",
-                 .what = "there is no example " + std::to_string(index),
-                 .expected = "0 to " + std::to_string(split.size() - 1)});
+    refuse("--index", "there is no example " + std::to_string(index),
+           "0 to " + std::to_string(split.size() - 1));
   }
   return indices;
 }

@@ -4,7 +4,7 @@
 
 #include "analysis/efficiency.h"
 #include "base/stop_flag.h"
-#include "cli/bench_records.h"
+#include "cli/bench_config.h"
 #include "cli/compute.h"
 
 namespace lra::cli {
@@ -19,9 +19,7 @@ void wait_for_line() {
   print_line("ready");
   std::string line;
   if (std::getline(std::cin, line)) return;
-  throw Error({.where = "standard input",
-               .what = "ended before the last window",
-               .expected = "a line for each"});
+  refuse("standard input", "ended before the last window", "a line for each");
 }
 
 void print_rate(double steps_per_s) { print_line(json_text({{"steps_per_s", steps_per_s}})); }

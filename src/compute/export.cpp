@@ -1,6 +1,5 @@
 // lra export: the weights of a run with all that is needed to use them elsewhere.
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "base/text_format.h"

@@ -1,4 +1,4 @@
-// Declares what lra bench measures, and makes the records of it.
+// What lra bench measures.
 #pragma once
 
 #include <optional>
@@ -35,15 +35,5 @@ training::RunConfig measured_config(const std::string& task, const std::string& 
                                     const std::string& data = "");
 // The same of the arguments.
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
-
-// Makes the record of a model, without measurements.
-RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program);
-
-// Return where the record lies.
-std::string record_folder(const BenchArguments& a, const std::string& model);
-std::string record_file(const BenchArguments& a, const std::string& model);
-
-// Throws lra::Error for an earlier record with measurements.
-void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model);
 
 }  // namespace lra::cli
