@@ -249,7 +249,7 @@ std::vector<RunRecord> bench_table(const Program& program, const BenchArguments&
 ExitCode bench(const Program& program, BenchArguments a) {
   if (!a.one.empty()) return measure_one(a, program.common.device);
   std::vector<BenchArguments> tables = {completed(a)};
-  if (std::all_of(a.choices.begin(), a.choices.end(), [](auto* o) { return o->count() == 0; })) {
+  if (std::ranges::all_of(a.choices, [](auto* o) { return o->count() == 0; })) {
     a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }

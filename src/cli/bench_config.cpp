@@ -9,8 +9,7 @@ namespace lra::cli {
 
 bool has_length_setting(const std::string& task) {
   const auto fields = tasks::find_task(task).describe();
-  return std::any_of(fields.begin(), fields.end(),
-                     [](const FieldInfo& f) { return f.name == "length"; });
+  return std::ranges::count(fields, "length", &FieldInfo::name) > 0;
 }
 
 training::RunConfig measured_config(const std::string& task, const std::string& model,

@@ -6,6 +6,7 @@
 
 #include "data/manifest.h"
 #include "io/progress.h"
+#include "io/toml.h"
 #include "report/tables/literature.h"
 #include "training/settings/presets.h"
 #include "training/settings/shipped_configs.h"
@@ -34,6 +35,16 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
   return command.add_option("--set", sets, help + "; the last value of a setting counts")
       ->take_all()
       ->allow_extra_args(false);
+}
+
+ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets) {
+  ConfigTable all;
+  for (const std::string& set : sets) apply_override(all, set);
+  for (const auto& [key, value] : all) {
+    if (key == section && value.as_table()) continue;
+    refuse(value.where, "unknown section '" + key + "'", section + ".SETTING=VALUE");
+  }
+  return all.table(section);
 }
 
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted) {

@@ -1,24 +1,9 @@
 // The flags of the commands that do all their work with tensors.
 #include "cli/compute.h"
 
-#include "io/toml.h"
 #include "mixers/all.h"
 
 namespace lra::cli {
-namespace {
-
-// [section] of the --set assignments, which may hold no other.
-ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets) {
-  ConfigTable all;
-  for (const std::string& set : sets) apply_override(all, set);
-  for (const auto& [key, value] : all) {
-    if (key == section && value.as_table()) continue;
-    refuse(value.where, "unknown setting '" + key + "'", section + ".SETTING=VALUE");
-  }
-  return all.table(section);
-}
-
-}  // namespace
 
 void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();

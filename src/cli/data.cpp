@@ -17,7 +17,6 @@
 #include "io/findings_json.h"
 #include "io/overwrite.h"
 #include "io/progress.h"
-#include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
@@ -36,29 +35,17 @@ struct DataArguments {
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
-// Settings of [task]. `data` names the data, for a task that takes its shape from its data
-// (tasks::task_on_data); empty if there is none yet.
-ConfigTable task_settings(const DataArguments& a, const std::string& data) {
-  ConfigTable settings, stated;
-  if (!data.empty()) {
-    stated = tasks::task_on_data(a.task, data).settings;
-    settings.set("task", {stated, data});
-  }
-  for (const std::string& set : a.sets) apply_override(settings, set);
-  for (const auto& [key, value] : settings) {
-    if (key != "task") {
-      refuse(value.where, "unknown section '" + key + "'", "task.KEY=VALUE",
-             "list the settings with: " + command_text({"help", a.task}));
-    }
-  }
-  const tasks::TaskSpec& spec = tasks::find_task(a.task);
-  ConfigTable task = spec.resolve(settings.table("task"));
-  if (!data.empty()) tasks::refuse_import_settings(spec, stated, task);
-  return task;
-}
-
+// The task with the settings of the arguments. `data` names the data, for one that takes its shape
+// from its data (tasks::task_on_data); empty if there is none yet.
 std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string& data = "") {
-  return tasks::find_task(a.task).make(task_settings(a, data));
+  const tasks::TaskSpec& spec = tasks::find_task(a.task);
+  ConfigTable stated;
+  if (!data.empty()) stated = tasks::task_on_data(a.task, data).settings;
+  ConfigTable settings = stated;
+  merge(settings, settings_of("task", a.sets));
+  settings = spec.resolve(settings);
+  if (!data.empty()) tasks::refuse_import_settings(spec, stated, settings);
+  return spec.make(settings);
 }
 
 // One line each, and how a warning is accepted.

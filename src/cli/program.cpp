@@ -66,9 +66,7 @@ void complain(const std::string& text) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error,
                 const std::vector<std::string>& argv) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  std::string text = usage_message(app, error, argv);
-  for (char& c : text) c = c == '\n' ? ' ' : c;
-  complain(printable(text) + "; see 'lra --help' or 'lra help COMMAND'");
+  complain(printable(usage_message(app, error, argv)) + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);
 }
 

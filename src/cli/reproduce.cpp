@@ -59,10 +59,6 @@ class Place {
 };
 
 std::string record_file(const std::string& path) {
-  if (path.ends_with(".toml")) {
-    refuse(path, "has settings, not the record of a run", "a run folder, or its record.json",
-           "name the folder that holds it");
-  }
   return std::filesystem::is_directory(path) ? training::RunFolder{path}.record() : path;
 }
 
@@ -194,8 +190,7 @@ std::string length_text(const RunRecord& recorded, std::optional<int64_t> steps)
 ExitCode report(const Program& program, const RunRecord& recorded, const RunRecord& now,
                 const std::vector<Compared>& results, std::optional<int64_t> steps) {
   const auto circumstances = compare_circumstances(recorded.provenance, now.provenance);
-  const bool is_equal = std::all_of(results.begin(), results.end(),
-                                    [](const Compared& row) { return row.is_equal(); });
+  const bool is_equal = std::ranges::all_of(results, &Compared::is_equal);
   if (program.common.json) {
     print_json({{"equal", is_equal},
                 {"task", recorded.task},

@@ -61,11 +61,10 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
       canonical_text(record.config) != canonical_text(config.to_table())) {
     return false;
   }
-  return std::all_of(suite.bench_lengths.begin(), suite.bench_lengths.end(), [&](int64_t length) {
-    return std::any_of(
-        record.measurements.begin(), record.measurements.end(), [&](const Measurement& m) {
-          return m.length == length && m.batch == bench.batch && m.windows == bench.windows;
-        });
+  return std::ranges::all_of(suite.bench_lengths, [&](int64_t length) {
+    return std::ranges::any_of(record.measurements, [&](const Measurement& m) {
+      return m.length == length && m.batch == bench.batch && m.windows == bench.windows;
+    });
   });
 }
 

@@ -116,8 +116,8 @@ std::optional<int64_t> planned_steps(const Cell& cell) {
 bool has_saved(const Cell& cell) {
   if (!cell.record.weights_hash.empty()) return true;
   const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return name.starts_with("step_"); });
+  return std::ranges::any_of(names,
+                             [](const std::string& name) { return name.starts_with("step_"); });
 }
 
 bool is_due(const Cell& cell) {

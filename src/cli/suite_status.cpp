@@ -201,8 +201,8 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
                   counts_text(all).c_str());
     }
     std::fflush(stdout);
-    const bool is_over = std::none_of(
-        all.begin(), all.end(), [&](const CellStatus& s) { return is_open(s, suite_is_at_work); });
+    const bool is_over = std::ranges::none_of(
+        all, [&](const CellStatus& s) { return is_open(s, suite_is_at_work); });
     if (is_over) return ExitCode::kDone;
     const auto until = std::chrono::steady_clock::now() + kRedraw;
     while (std::chrono::steady_clock::now() < until) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "base/config.h"
-#include "base/quoted.h"
 #include "cli/compute.h"
 #include "cli/suite.h"
 #include "cli/suite_cells.h"
@@ -73,13 +72,7 @@ ConfigTable table_of(const TuneArguments& a) {
   for (const std::string& text : a.sets) apply_override(set, in_brackets(text));
   take_varied(set, varied);
   if (varied.empty()) {
-    const auto no_range = std::ranges::find_if(a.sets, [](const std::string& text) {
-      return text.find(':', text.find('=')) != std::string::npos;
-    });
-    refuse("tune",
-           no_range == a.sets.end() ? "no setting has several values"
-                                    : in_quotes(*no_range, 100) + " is no range",
-           "a list or a range to compare",
+    refuse("tune", "no setting has several values", "a list or a range to compare",
            "add --set train.learning_rate=1e-3,3e-3, or "
            "--set train.learning_rate=1e-4:1e-2:log --tries 8");
   }

@@ -49,12 +49,12 @@ void refuse_not_finite(const std::string& where, const at::Tensor& t,
   refuse(where, "holds a number that is not finite", "", advice);
 }
 
-constexpr std::pair<Dtype, at::ScalarType> kInputTypes[] = {
+using InputType = std::pair<Dtype, at::ScalarType>;
+constexpr InputType kInputTypes[] = {
     {Dtype::kF32, at::kFloat}, {Dtype::kBF16, at::kBFloat16}, {Dtype::kF64, at::kDouble}};
 
 Dtype dtype_of(const at::Tensor& t) {
-  const auto* found = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
-                                   [&](auto& each) { return each.second == t.scalar_type(); });
+  const auto* found = std::ranges::find(kInputTypes, t.scalar_type(), &InputType::second);
   LRA_CHECK(found != std::end(kInputTypes));
   return found->first;
 }
@@ -62,8 +62,7 @@ Dtype dtype_of(const at::Tensor& t) {
 at::Tensor read_input(const SafetensorsFile& file) {
   const TensorView* view = file.find(kInput);
   if (!view) refuse(place(file, kInput), "is missing", "the input, [B, L, D]");
-  const auto* type = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
-                                  [&](const auto& each) { return each.first == view->dtype; });
+  const auto* type = std::ranges::find(kInputTypes, view->dtype, &InputType::first);
   if (type == std::end(kInputTypes)) {
     refuse(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
   }
@@ -134,9 +133,8 @@ void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& sta
 
 // Puts the file's weights into the mixer. The file has all of them or none: then false.
 bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
-  const bool has_any = std::any_of(state.begin(), state.end(),
-                                   [&](const auto& item) { return file.find(item.first); });
-  if (!has_any) return false;
+  if (std::ranges::none_of(state, [&](const auto& item) { return file.find(item.first); }))
+    return false;
   for (const auto& [name, tensor] : state) {
     const TensorView* view = file.find(name);
     if (!view) {
