@@ -62,11 +62,10 @@ void complain(const std::string& text) {
   tell_parent(text);
 }
 
-// CLI11's messages span lines and do not suggest what to type.
-int usage_error(const CLI::App& app, const CLI::ParseError& error,
-                const std::vector<std::string>& argv) {
+// CLI11's messages span lines and do not say what was meant.
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  complain(printable(usage_message(app, error, argv)) + "; see 'lra --help' or 'lra help COMMAND'");
+  complain(printable(usage_message(app, error)) + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);
 }
 
@@ -205,7 +204,7 @@ int run_and_report(int argc, char** argv) {
     return static_cast<int>(code);
   } catch (const NeedsTensors&) {  // below
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error, program.common.argv);
+    return usage_error(app, error);
   } catch (const mixers::NeedsInterpreter& error) {
     start_again_in_interpreter(argv);
     complain(error.what());

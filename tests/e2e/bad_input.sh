@@ -50,18 +50,16 @@ words_and_flags() {
   refuse 2 "did you mean 'train.steps'" help train.stpes
   refuse 2 "did you mean 'train.steps'" help stpes
   refuse 2 "unknown setting 'steps'; did you mean 'train.steps'" train listops transformer --set steps=5
-  refuse 2 "'--steps' is a setting; type: .*lra train listops transformer --set train.steps=10" \
-    train listops transformer --steps 10
-  refuse 2 "type: .*lra train --set train.learning_rate=1e-3 listops transformer" \
-    train --lr=1e-3 listops transformer
-  refuse 2 "type: .*--set train.batch_size=8" train listops transformer --batch-size 8
-  refuse 2 "type: .*--set train.epochs=2" train listops transformer --epochs 2
-  refuse 2 "type: .*--set mixer.rank=8" train listops linformer --rank 8
-  refuse 2 "type: .*--set model.dropout=0" train listops transformer --dropout 0
+  refuse 2 "'--steps' is a setting; give it as --set train.steps=VALUE" train listops transformer --steps 10
+  refuse 2 "'--lr' is a setting; give it as --set train.learning_rate=VALUE" train --lr=1e-3 listops transformer
+  refuse 2 "give it as --set train.batch_size=VALUE" train listops transformer --batch-size 8
+  refuse 2 "give it as --set train.epochs=VALUE" train listops transformer --epochs 2
+  refuse 2 "give it as .*--set mixer.rank=VALUE" train listops linformer --rank 8
+  refuse 2 "give it as .*--set model.dropout=VALUE" train listops transformer --dropout 0
   refuse 2 "did you mean 'train.learning_rate'" train listops transformer --set lr=1e-3
   refuse 2 "did you mean 'train.learning_rate'" train listops transformer --set train.lr=1e-3
-  refuse 2 "type: .*--set train.batch_size=8" train listops transformer --batchsize 8
-  refuse 2 "type: .*lra train --resume runs/x --set train.learning_rate=1e-3" train --resume runs/x --lr 1e-3
+  refuse 2 "give it as --set train.batch_size=VALUE" train listops transformer --batchsize 8
+  refuse 2 "give it as --set train.learning_rate=VALUE" train --resume runs/x --lr 1e-3
   refuse 2 "unexpected 'local'" train listops transformer local
   refuse 2 "unexpected 'text'" bench text
   refuse 2 "a subcommand is missing; known: .*reach" analyze
