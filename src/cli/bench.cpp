@@ -135,16 +135,13 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
   return record;
 }
 
-// Peak memory of the process; on a GPU, of the tensors there.
-int64_t peak_bytes(const Measurement& m, bool on_cpu) {
-  return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
-}
-
 void print_table(const std::vector<RunRecord>& records, const BenchArguments& a, bool on_cpu) {
   TextTable table({"model", "length", "steps/s", "slowest", "fastest", "with data", "tokens/s",
                    "examples/s", "computed", "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
+      // Of the process; on a GPU, of the tensors there.
+      const int64_t peak_bytes = on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
       table.add_row(
           {record.model, std::to_string(m.length), fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
            fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
@@ -154,7 +151,7 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
            m.computed_tokens_per_s ? fixed(*m.computed_tokens_per_s / m.tokens_per_s, 2) + " x"
                                    : "-",
            fixed(100 * flops_utilisation(m), 1) + " %",
-           human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
+           human_bytes(static_cast<uint64_t>(peak_bytes))});
     }
   }
   std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),

@@ -38,33 +38,33 @@ std::string version_of_data(const std::string& hash, int64_t task_version) {
   return hash + " of task version " + std::to_string(task_version);
 }
 
+// Nothing if there is none, or it is damaged, which the cell will say.
+std::optional<RunRecord> readable_record(const std::string& folder) {
+  const std::string path = training::RunFolder{folder}.record();
+  if (!fs::exists(path)) return std::nullopt;
+  try {
+    return read_record(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Settings that the data of a task states of itself. Where there is none, those of a run that was
 // made with it.
 ConfigTable settings_of_data(const Cell& cell, const std::string& data_root) {
   ConfigTable of_data = tasks::task_on_data(cell.task, data_root).settings;
-  const std::string record = training::RunFolder{cell.folder}.record();
-  if (of_data.size() == 1 && fs::exists(record)) {
-    try {
-      const ConfigTable config = read_record(record).config;
-      if (const ConfigValue* task = config.find("task"); task && task->as_table()) {
-        of_data = *task->as_table();
-      }
-    } catch (const Error&) {  // damaged: the cell will say so
-    }
-  }
-  return of_data;
+  if (of_data.size() != 1) return of_data;
+  const std::optional<RunRecord> record = readable_record(cell.folder);
+  const ConfigValue* task = record ? record->config.find("task") : nullptr;
+  return task && task->as_table() ? *task->as_table() : of_data;
 }
 
-// True for a try whose run was moved to where chosen ones are.
+// True for a try whose run was moved to where chosen ones are. A damaged one is in the way of
+// whatever is chosen.
 bool was_chosen(const Cell& cell) {
-  const std::string moved = training::RunFolder{chosen_folder(cell)}.record();
-  if (fs::exists(training::RunFolder{try_folder(cell)}.record()) || !fs::exists(moved))
-    return false;
-  try {
-    return read_record(moved).config_hash == config_hash(cell.config.to_table());
-  } catch (const Error&) {  // damaged: it is in the way of whatever is chosen
-    return false;
-  }
+  if (fs::exists(training::RunFolder{try_folder(cell)}.record())) return false;
+  const std::optional<RunRecord> moved = readable_record(chosen_folder(cell));
+  return moved && moved->config_hash == config_hash(cell.config.to_table());
 }
 
 }  // namespace

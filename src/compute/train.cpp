@@ -28,16 +28,10 @@ namespace lra::cli {
 namespace {
 
 ExitCode exit_code(RunStatus status) {
-  switch (status) {
-    case RunStatus::kDone:
-      return ExitCode::kDone;
-    case RunStatus::kStopped:
-      return ExitCode::kStopped;
-    case RunStatus::kDiverged:
-      return ExitCode::kDiverged;
-    default:
-      return ExitCode::kOurBug;
-  }
+  return status == RunStatus::kDone       ? ExitCode::kDone
+         : status == RunStatus::kStopped  ? ExitCode::kStopped
+         : status == RunStatus::kDiverged ? ExitCode::kDiverged
+                                          : ExitCode::kOurBug;
 }
 
 // The validation of the weights that were tested, else the last one.
