@@ -142,6 +142,20 @@ std::string whole_path(const std::string& path) {
   return fs::absolute(path).lexically_normal().string();
 }
 
+// Not refused: a cluster may give GPUs by partition, and a CPU run may stand where only GPUs are.
+void warn_of_other_device(const SlurmJob& job, const Program& program) {
+  const bool asks = job.gres.find("gpu") != std::string::npos ||
+                    std::ranges::any_of(job.more_options, [](const std::string& option) {
+                      return option.starts_with("--gpus") || option.starts_with("--gres");
+                    });
+  const bool uses = job.device.starts_with("cuda");
+  if (asks && !uses)
+    say(program, "warning: the runs get GPUs and use the CPU; add --device cuda to use the GPUs");
+  if (uses && !asks)
+    say(program, "warning: --device " + job.device +
+                     " without --gres, as in --gres gpu:1: " + "the cluster may give no GPU");
+}
+
 ExitCode submit(const Program& program, const SubmitArguments& a) {
   Suite suite = read_suite(a.file);
   if (a.all) suite.left_out.clear();
@@ -153,6 +167,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
   job.device = program.common.device;
+  warn_of_other_device(job, program);
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out, job.data);
   mark_without_data(cells, job.data, program);

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "base/config.h"
+#include "mixers/all.h"
+#include "tasks/all.h"
 #include "training/settings/setting_list.h"
 
 namespace lra::cli {
@@ -36,12 +38,24 @@ std::string as_setting(const std::string& word) {
   return ways.empty() ? "" : "'" + flag + "' is a setting; give it as " + ways;
 }
 
+// The flag that takes this task or model; empty for another word, or if the command has none.
+std::string flag_of_name(const CLI::App& command, const std::string& word) {
+  const auto models = mixers::mixer_names();
+  const auto is_task = [&](const auto* spec) { return spec->name == word; };
+  const char* flag = std::ranges::count(models, word) > 0               ? "--models"
+                     : std::ranges::any_of(tasks::all_tasks(), is_task) ? "--task"
+                                                                        : "";
+  return *flag != '\0' && command.get_option_no_throw(flag) ? flag : "";
+}
+
 // A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word) {
   const CLI::App* command = given_command(app);
   const bool has_settings = command->get_option_no_throw("--set") != nullptr;
   if (has_settings && word.find('=') != std::string::npos && !word.starts_with('-'))
     return "unexpected '" + word + "'; every setting needs its own --set";
+  if (const std::string flag = flag_of_name(*command, word); !flag.empty())
+    return "unexpected '" + word + "'; give it as " + flag + " " + word;
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands({})) known.push_back(below->get_name());
   const bool is_flag = word.starts_with('-') || known.empty();

@@ -55,6 +55,21 @@ Foreign foreign_of(const EvalArguments& a, const training::LoadedRun& run, const
   return foreign;
 }
 
+// The accuracy that the record has of the same weights on the same examples, if it has one. On
+// another processor or device a few examples may fall to the other side.
+std::optional<double> recorded_accuracy(const training::LoadedRun& run, const Evaluation& now,
+                                        const std::string& split, const Foreign& foreign) {
+  if (!foreign.weights.empty() || !foreign.data.empty()) return {};
+  const RunRecord& record = run.stored.record;
+  std::vector<Evaluation> known;
+  if (split == "val") known = record.val_curve;
+  if (split == "test" && record.test) known = {*record.test};
+  for (const Evaluation& e : known) {
+    if (e.step == now.step && e.num_examples == now.num_examples) return e.accuracy;
+  }
+  return {};
+}
+
 // The place of the weights in their run: " (best validation)"; empty for others.
 std::string kind_of_weights(const std::string& checkpoint) {
   return checkpoint == "best" ? " (best validation)" : checkpoint == "last" ? " (the last)" : "";
@@ -75,7 +90,7 @@ std::string text_of_run(const RunRecord& run, bool is_exported) {
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
                 const training::LoadedRun& loaded, const Foreign& foreign,
-                const std::optional<BreakdownResult>& breakdown) {
+                std::optional<double> recorded, const std::optional<BreakdownResult>& breakdown) {
   const RunRecord& run = loaded.stored.record;
   std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
@@ -93,6 +108,10 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   }
   std::printf("\n  accuracy  %s on %s\n", percent(result.summary.accuracy).c_str(),
               examples_of(result.summary).c_str());
+  if (recorded && *recorded != result.summary.accuracy) {
+    std::printf("  RECORDED  %s of the same weights on the same examples\n",
+                percent(*recorded).c_str());
+  }
   std::printf("  loss      %s\n", fixed(result.summary.loss, 4).c_str());
   if (breakdown) std::printf("  macro F1  %s\n", fixed(breakdown->macro_f1, 4).c_str());
   if (breakdown && breakdown->auc)
@@ -209,6 +228,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
     return ExitCode::kStopped;
   }
   const Foreign foreign = foreign_of(a, run, dataset);
+  const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   std::optional<BreakdownResult> breakdown;  // nothing where places are predicted
   if (!result.predictions.empty()) {
     breakdown = training::breakdown_of(result, run.stored.config, *run.task, dataset, a.split);
@@ -231,6 +251,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"checkpoint", run.checkpoint},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},
+                {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
                 {"positions", positions ? Json(*positions) : Json()},
@@ -240,7 +261,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"confusion", result.confusion},
                 {"breakdown", breakdown ? to_json_object(*breakdown) : Json()}});
   } else {
-    print_text(result, a, run, foreign, breakdown);
+    print_text(result, a, run, foreign, recorded, breakdown);
   }
   return ExitCode::kDone;
 }

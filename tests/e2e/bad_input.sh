@@ -61,7 +61,7 @@ words_and_flags() {
   refuse 2 "give it as --set train.batch_size=VALUE" train listops transformer --batchsize 8
   refuse 2 "give it as --set train.learning_rate=VALUE" train --resume runs/x --lr 1e-3
   refuse 2 "unexpected 'local'" train listops transformer local
-  refuse 2 "unexpected 'text'" bench text
+  refuse 2 "unexpected 'text'; give it as --task text" bench text
   refuse 2 "a subcommand is missing; known: .*reach" analyze
   refuse 2 "--memory-limit: Value 2GB not in range 1 to 9223372036854775807" train listops transformer --memory-limit 2GB
   refuse 2 "unknown task 'cifar10'; did you mean 'image'" train cifar10 transformer
