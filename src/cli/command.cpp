@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/command_text.h"
 #include "data/manifest.h"
 #include "io/progress.h"
 #include "io/toml.h"
@@ -37,12 +38,14 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
       ->allow_extra_args(false);
 }
 
-ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets) {
+ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets,
+                        const std::string& help) {
   ConfigTable all;
   for (const std::string& set : sets) apply_override(all, set);
   for (const auto& [key, value] : all) {
     if (key == section && value.as_table()) continue;
-    refuse(value.where, "unknown section '" + key + "'", section + ".SETTING=VALUE");
+    refuse(value.where, "unknown section '" + key + "'", section + ".SETTING=VALUE",
+           "list the settings with: " + command_text({"help", help}));
   }
   return all.table(section);
 }

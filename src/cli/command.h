@@ -41,8 +41,10 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
 
-// [section] of the --set assignments. Throws lra::Error if they hold another one.
-ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets);
+// [section] of the --set assignments. Throws lra::Error if they hold another one; `lra help HELP`
+// lists its settings.
+ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets,
+                        const std::string& help);
 
 // "--accept NAME[,NAME]": checks whose warnings about data are accepted.
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted);

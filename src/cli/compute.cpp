@@ -12,7 +12,7 @@ void add_eval(CLI::App& app, Program& program) {
       "evaluate a run: accuracy, where it fails, and the prediction of each example",
       [&program, a] {
         const training::StoredRun run = training::read_run({a->run});
-        a->task = settings_of("task", a->sets);
+        a->task = settings_of("task", a->sets, std::string(run.config.task_spec().name));
         ConfigTable task = run.config.task_settings;
         merge(task, a->task);
         a->task = a->sets.empty() ? ConfigTable() : run.config.task_spec().resolve(task);
@@ -51,7 +51,7 @@ void add_mixer(CLI::App& app, Program& program) {
   auto* command = add_command(
       *mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
       [&program, a] {
-        a->settings = mixers::find_mixer(a->name).resolve(settings_of("mixer", a->sets));
+        a->settings = mixers::find_mixer(a->name).resolve(settings_of("mixer", a->sets, a->name));
         return run_mixer(program, *a);
       });
   command->add_option("name", a->name, "a model")->required();

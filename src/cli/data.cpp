@@ -42,7 +42,7 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
   ConfigTable stated;
   if (!data.empty()) stated = tasks::task_on_data(a.task, data).settings;
   ConfigTable settings = stated;
-  merge(settings, settings_of("task", a.sets));
+  merge(settings, settings_of("task", a.sets, a.task));
   settings = spec.resolve(settings);
   if (!data.empty()) tasks::refuse_import_settings(spec, stated, settings);
   return spec.make(settings);

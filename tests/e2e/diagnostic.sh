@@ -59,7 +59,7 @@ refused 'quarter of task.length' lra train recall s4d --out none --set task.pair
 refused 'no one label' lra eval runs/recall --predictions predictions.csv
 refused 'no one label' lra analyze generalization runs/recall
 refused 'the run.s own data' lra eval runs/recall --set task.num_test=50
-refused 'unknown setting .train' lra eval runs/recall --set train.steps=3
+refused "unknown section 'train'" lra eval runs/recall --set train.steps=3
 refused 'has 33 token ids\|was trained with 33 token ids' lra eval runs/recall --data longer --set task.vocabulary=64
 refused 'at most task.length' lra train state s4d --out none --set task.min_length=100
 passed "refusals"

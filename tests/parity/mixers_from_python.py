@@ -849,7 +849,7 @@ def check_errors(folder):
     refuse(folder, "--seed: .*its own weights", whole, *linformer_3, "--seed", 1)
     refuse(folder, "3 heads do not divide the width 4", {"x": x}, "local", "--heads", 3)
     refuse(folder, "--max-length: 4 is below", {"x": x}, "local", "--max-length", 4)
-    refuse(folder, "unknown setting 'rank'", {"x": x}, "linformer", "--set", "rank=3")
+    refuse(folder, "unknown section 'rank'", {"x": x}, "linformer", "--set", "rank=3")
     refuse(folder, "mixer.rnk.*'mixer.rank'", {"x": x}, "linformer", "--set", "mixer.rnk=3")
     print("ok: errors")
 
