@@ -17,7 +17,8 @@ _COLUMNS = (
     "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
     "peak_resident_bytes", "failure", "data_hash", "fingerprint",
 )
-_PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
+_PAPER_TASKS = {"listops": "ListOps", "text": "Text", "retrieval": "Retrieval", "image": "Image",
+                "pathfinder": "Pathfinder", "pathx": "Path-X"}
 
 
 def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -95,17 +96,21 @@ def _warn_of_unlike(rows: list[dict[str, Any]]) -> None:
 
 
 def literature() -> list[dict[str, Any]]:
-    """Returns published results, one row for each model and source.
+    """Returns published results, one row for each model and source, the best average first.
 
     Each has model, family, source, note, kind ("own": by the model's authors, "re-run",
     "collected", "unverified") and the accuracy on each task in percent: None if the source has
-    no figure, "FAIL" if the model did not learn the task.
+    no figure, "FAIL" if the model did not learn the task. The eleven models of the arena's paper are
+    among them.
     """
     file = Path(_program.environment()["LRA_CONFIGS"]) / "literature.json"
+    notes = {(row["model"], row["source"]): row.get("note", "") for row in json.loads(file.read_text())["results"]}
     rows = []
-    for result in json.loads(file.read_text())["results"]:
-        accuracy = result.pop("accuracy")
-        rows.append({**result, **{task: accuracy.get(task) for task in _PAPER_TASKS}})
+    for row in json.loads(_program.run(["list", "results", "--json"]))["results"]:
+        note = notes.get((row["model"], row["source"]), "")
+        facts = {"model": row["model"], "family": row["family"], "source": row["source"], "note": note,
+                 "kind": row["figures"]}
+        rows.append({**facts, **{task: row.get(title) for task, title in _PAPER_TASKS.items()}})
     return rows
 
 

@@ -322,6 +322,13 @@ class Arena(unittest.TestCase):
         self.assertIsNone(rows[str(self.folder / "masked")]["test_accuracy"])
         self.assertIsNotNone(rows[str(self.folder / "tuned")]["test_accuracy"])
 
+    def test_published_results_have_the_rows_of_the_paper(self):
+        rows = lra.literature()
+        paper = [row for row in rows if row["source"].startswith("Long Range Arena")]
+        self.assertEqual(len(paper), 11)
+        self.assertIn(("Performer", 65.4, "FAIL"), [(row["model"], row["text"], row["pathx"]) for row in paper])
+        self.assertTrue(any(row["note"] for row in rows))
+
     def test_a_whole_model_may_normalize_over_the_batch(self):
         run = self.train(None, "normalized", model="their_layers:Normalized",
                          settings={"train.trim_padding": False, "train.memory_check": "warn"})
