@@ -140,7 +140,7 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
                    "examples/s", "computed", "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
-      // Of the process; on a GPU, of the tensors there.
+      // The peak of the process; on a GPU, that of the tensors there.
       const int64_t peak_bytes = on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
       table.add_row(
           {record.model, std::to_string(m.length), fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),

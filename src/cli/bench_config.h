@@ -1,4 +1,4 @@
-// What lra bench measures.
+// The models and workloads that lra bench measures.
 #pragma once
 
 #include <optional>

@@ -22,8 +22,8 @@ std::vector<std::string> words_of_self(const std::string& program);
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output
-  // Of this program, whose standard error goes where ours goes: its message from tell_parent(), or
-  // empty. Of others: standard error, as one line.
+  // The message that this program sent by tell_parent(), or empty: its standard error goes where
+  // ours goes. Another program's standard error, as one line.
   std::string error;
 };
 

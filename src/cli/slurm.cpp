@@ -32,8 +32,13 @@ std::string sbatch_word(const std::string& word, const char* where) {
   return quoted + "\"";
 }
 
-// SLURM's own names for job and task follow %, as in `name`.
+// SLURM's own names for job and task follow %, as in `name`, and a backslash switches them off.
 std::string log_pattern(const std::string& out, const std::string& name) {
+  if (out.find('\\') != std::string::npos) {
+    refuse("--out",
+           "'" + out + "' has a backslash, which SLURM does not accept in the name of a log", "",
+           "choose another folder");
+  }
   std::string pattern;
   for (const char c : slurm_folder(out))
     pattern += c == '%' ? std::string("%%") : std::string(1, c);

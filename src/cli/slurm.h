@@ -29,8 +29,8 @@ std::string slurm_folder(const std::string& out);
 
 // The script whose task i trains runs[i] (as Cell::run_name()), saves, stops and requeues itself at
 // SIGUSR2, and resumes where it stopped. Every word is quoted for its reader. Throws lra::Error for
-// text that sbatch does not accept (control characters in an option), and for a time limit that
-// would end before a run can begin.
+// text that sbatch does not accept (control characters in an option, a backslash in `out`), and for
+// a time limit that would end before a run can begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
 
 // The script of a job that begins in the folder in which `words` (program and arguments) were

@@ -19,6 +19,7 @@
 #include "records/check_record.h"
 #include "records/run_identity.h"
 #include "report/tables/settings.h"
+#include "tasks/prepare_data.h"
 #include "training/loop/trainer.h"
 #include "training/ranks/process_group.h"
 #include "training/settings/data_root.h"
@@ -215,6 +216,20 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
          "choose another --out");
 }
 
+// A run that is done reads no data; that it was made with the data that is named now must be true.
+void refuse_other_data(const Program& program, const TrainArguments& a,
+                       const training::RunConfig& config, const training::RunFolder& folder,
+                       const RunRecord& record) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  const auto task = config.make_task();
+  training::refuse_lost_data(spec, *task, a.data, record);
+  if (!tasks::data_found(spec, *task, a.data)) return;  // it would be generated as it was
+  const auto dataset =
+      tasks::prepare_data(spec, *task, a.data, program.common.quiet, tasks::OtherSettings::kTaken);
+  training::refuse_other_data(dataset, folder, record,
+                              "the run is done: leave --data out to see its result");
+}
+
 // True if there is a run to resume. Rank 0 looks for all, before it writes.
 bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
                  const training::RunConfig& config, const training::RunFolder& folder) {
@@ -236,7 +251,10 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume && wanted.change.empty()) {
     const RunRecord record = read_consistent_record(folder.record());
-    if (record.status == RunStatus::kDone) return record;
+    if (record.status == RunStatus::kDone) {
+      if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
+      return record;
+    }
   }
   training::PreparedRun run = training::prepare_run(
       config, folder,

@@ -1,4 +1,4 @@
-// What is made of each item of a list.
+// Lists and texts made of each item of a list.
 #pragma once
 
 #include <functional>

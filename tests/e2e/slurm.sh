@@ -191,6 +191,7 @@ refusals() {
     --slurm --out no
   refused "Invalid partition" 2 lra suite submit small.toml --slurm --out no --partition=nowhere
   refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
+  refused "backslash" 2 lra suite submit small.toml --slurm --out 'back\slash'
   refused "is not an option of sbatch" 2 lra suite submit small.toml --slurm --out no --sbatch-arg mem=8G
   refused "a limit of 60 s" 2 lra suite submit small.toml --slurm --out no --time 1
   refused "a limit of 7200 s" 2 lra suite submit small.toml --slurm --out no --time 0-2 \

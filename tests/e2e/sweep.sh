@@ -150,6 +150,10 @@ by_name() {
       expect_code 0 lra suite run halved.toml --out named --data data --threads 1 --quiet --only "$run"
     done
   done
+  lra suite submit halved.toml --slurm --dry-run --out named --data data --gres gpu:1 2>err >out
+  grep -q 'warning: the runs get GPUs and use the CPU; add --device cuda' err || fail "no warning: $(cat err)"
+  lra suite submit halved.toml --slurm --dry-run --out named --data data --device cuda 2>err >out
+  grep -q 'warning: --device cuda without --gres' err || fail "no warning: $(cat err)"
   [[ $rounds == 4 ]] || fail "$rounds rounds, not three comparisons and the tests"
   sweep named halved.toml || fail "the sweep ended with $?: $(tail -n 3 err)"
   same_weights halved named

@@ -65,20 +65,34 @@ Tensor composed_gelu_dropout(const Tensor& x, double rate, int64_t key, int64_t 
   return dropout(at::gelu(x, "tanh"), rate, static_cast<uint64_t>(key), first_row);
 }
 
+// What the backward pass draws again.
+struct Drawn {
+  double rate;
+  int64_t key, first_row;
+  void save(AutogradContext* ctx) const {
+    ctx->saved_data["rate"] = rate;
+    ctx->saved_data["key"] = key;
+    ctx->saved_data["first_row"] = first_row;
+  }
+  static Drawn saved(AutogradContext* ctx) {
+    return {ctx->saved_data["rate"].toDouble(), ctx->saved_data["key"].toInt(),
+            ctx->saved_data["first_row"].toInt()};
+  }
+  // Without dropout that is the gradient itself: no pass over memory.
+  Tensor through(const Tensor& grad) const {
+    return dropout(grad, rate, static_cast<uint64_t>(key), first_row);
+  }
+};
+
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key,
                         int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->saved_data["rate"] = rate;
-    ctx->saved_data["key"] = key;
-    ctx->saved_data["first_row"] = first_row;
+    Drawn{rate, key, first_row}.save(ctx);
     return dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
-    const double rate = ctx->saved_data["rate"].toDouble();
-    return {dropout(grads[0], rate, key, ctx->saved_data["first_row"].toInt()), Tensor(), Tensor(),
-            Tensor()};
+    return {Drawn::saved(ctx).through(grads[0]), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -86,17 +100,11 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& residual, double rate,
                         int64_t key, int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->saved_data["rate"] = rate;
-    ctx->saved_data["key"] = key;
-    ctx->saved_data["first_row"] = first_row;
+    Drawn{rate, key, first_row}.save(ctx);
     return dropout_add(x, residual, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
-    const double rate = ctx->saved_data["rate"].toDouble();
-    // Both inputs have the same gradient without dropout: no pass over memory.
-    const int64_t first_row = ctx->saved_data["first_row"].toInt();
-    return {dropout(grads[0], rate, key, first_row), grads[0], Tensor(), Tensor(), Tensor()};
+    return {Drawn::saved(ctx).through(grads[0]), grads[0], Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -105,24 +113,20 @@ struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
                         int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x});
-    ctx->saved_data["rate"] = rate;
-    ctx->saved_data["key"] = key;
-    ctx->saved_data["first_row"] = first_row;
+    Drawn{rate, key, first_row}.save(ctx);
     return gelu_dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
-    const double rate = ctx->saved_data["rate"].toDouble();
-    const int64_t key = ctx->saved_data["key"].toInt();
-    const int64_t first_row = ctx->saved_data["first_row"].toInt();
+    const Drawn drawn = Drawn::saved(ctx);
     if (at::GradMode::is_enabled()) {
       const auto y = [&](const auto& in) {
-        return variable_list{composed_gelu_dropout(in[0], rate, key, first_row)};
+        return variable_list{composed_gelu_dropout(in[0], drawn.rate, drawn.key, drawn.first_row)};
       };
       return composed_gradients("lra::gelu_dropout", y, saved, grads, 4);
     }
-    const auto grad =
-        gelu_dropout_backward(saved[0], grads[0], rate, static_cast<uint64_t>(key), first_row);
+    const auto grad = gelu_dropout_backward(saved[0], grads[0], drawn.rate,
+                                            static_cast<uint64_t>(drawn.key), drawn.first_row);
     return {grad.x, Tensor(), Tensor(), Tensor()};
   }
 };

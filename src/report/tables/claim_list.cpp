@@ -93,7 +93,7 @@ Metric on_image(const Evidence& e, Analysed figure, const char* unit) {
   return {[&e, figure](std::string_view m) { return e.analysed(figure, m, PaperTask::kImage); },
           unit};
 }
-// Of the model of Figures 2 and 4.
+// The figure of the model of Figures 2 and 4.
 Finding of_transformer(const Evidence& e, Analysed figure, PaperTask task = PaperTask::kImage) {
   return e.analysed(figure, "transformer", task);
 }
