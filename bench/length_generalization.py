@@ -1,11 +1,12 @@
 """Accuracy on longer sequences than those of training: docs/results/lengths.md.
 
-  LRA_PROGRAM=build/lra python bench/length_generalization.py --task recall|state [--models NAME[:SETTING=VALUE],...]
+  LRA_PROGRAM=build/lra python bench/length_generalization.py --task recall|state|listops [--models NAME[:SETTING=VALUE],...]
       [--tests 64,512,1024,2048] [--examples N] [--seeds 0,1,2] [--threads N] [--out FOLDER] [--set KEY=VALUE]...
 
 Each model is trained once for each seed with the task's preset `small` and the settings of --set, then evaluated
-on new examples of every length by `lra eval --set task.length=LENGTH`, with the weights as they are. A model may
-have settings of its own behind colons. Runs and data stay in the folder and are not made again. Prints a table:
+on new examples of every length by `lra eval --set task.length=LENGTH`, with the weights as they are: expressions of
+LENGTH/2 to LENGTH symbols for listops, whose task.length stays, so let it hold the longest. A model may have settings
+of its own behind colons. Runs and data stay in the folder and are not made again. Prints a table:
 means over seeds, and their range in parentheses.
 """
 import argparse
@@ -40,9 +41,10 @@ def trained(args, model, settings, seed):
 def accuracy_at(args, run, length):
     data = args.out / f"length-{length}"
     data.mkdir(parents=True, exist_ok=True)
-    changed = [f"task.length={length}", "task.num_train=0", "task.num_val=0", f"task.num_test={args.examples}"]
-    if args.task == "state":
-        changed.append("task.min_length=0")
+    changed = ["task.num_train=0", "task.num_val=0", f"task.num_test={args.examples}"] + {
+        "recall": [f"task.length={length}"],
+        "state": [f"task.length={length}", "task.min_length=0"],
+        "listops": [f"task.min_length={length // 2}", f"task.max_length={length}"]}[args.task]
     said = run_json(["eval", run, "--data", data, "--threads", args.threads, *words_of(changed)])
     return said["accuracy"]
 
@@ -54,7 +56,7 @@ def cell(values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", required=True, choices=["recall", "state"])
+    parser.add_argument("--task", required=True, choices=["recall", "state", "listops"])
     parser.add_argument("--models", default="transformer,mamba2,gated_deltanet,retnet,gla,min_gru,rg_lru,s4d")
     parser.add_argument("--tests", type=lengths_of, default=[512, 1024, 2048])
     parser.add_argument("--examples", type=int, default=500)

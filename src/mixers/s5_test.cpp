@@ -17,7 +17,7 @@ Tensor s5(const OracleInput& in) {
   const bool clipped = std::get<bool>(settings.find("clip_poles")->value);
   const Tensor re = in.parameters.at("lambda_re");
   const Tensor lambda =
-      at::complex(clipped ? re.clamp_max(-1e-4) : re, in.parameters.at("lambda_im"));
+      at::complex(clipped ? at::where(re > -1e-4, -1e-4, re) : re, in.parameters.at("lambda_im"));
   const Tensor a = (lambda * in.parameters.at("dt").exp()).exp();
   const Tensor b = ((a - 1) / lambda).unsqueeze(1) * complex_planes(in.parameters.at("b"), 0);
   const Tensor y = dense_state_space(in, a, b, 2 * complex_planes(in.parameters.at("c"), 2));

@@ -272,6 +272,23 @@ TEST(FusedOperators, RefuseASecondDerivativeThatWouldBeWrong) {
   EXPECT_THROW(torch::autograd::grad({out.sum()}, {q}, {}, true, true), Error);
 }
 
+// 7,919 is a prime: transforms of such a size lose digits in libraries that take them as they are.
+TEST(ComposedScans, AreAsExactAtAnyLength) {
+  const Tensor a = at::tensor({0.954F, 0.295F}).view({2, 1, 1}).expand({2, 1, 3});
+  for (const int64_t length : {4096, 7919, 16'000}) {
+    const auto expect_exact = [length](const TensorFunction& f, const Inputs& in) {
+      Inputs wide;
+      for (const Tensor& t : in) wide.push_back(t.to(at::kDouble));
+      EXPECT_LE(relative_error(f(in), f(wide)), 2e-6) << length;
+    };
+    expect_exact([](const auto& in) { return composed_diagonal_scan(in[0], in[1], in[2], {}, {}); },
+                 {random_tensor({1, length, 3}, 1, at::kFloat), a,
+                  random_tensor({2, 2, 1, 3}, 2, at::kFloat)});
+    expect_exact([](const auto& in) { return composed_state_scan(in[0], in[1], true, {}); },
+                 {random_tensor({1, length, 2, 3}, 1, at::kFloat), a.select(1, 0)});
+  }
+}
+
 // An operator that has nothing but its composed version: a file like this one.
 TORCH_LIBRARY_FRAGMENT(lra_test, m) {
   m.def("bump(Tensor x) -> Tensor", [](const Tensor& x) { return x / (1 + x * x); });

@@ -8,6 +8,7 @@ LRA_PROGRAM=$(realpath "$LRA_PROGRAM")
 LRA_PYTHON=$(realpath -s "$(command -v "$LRA_PYTHON")")
 unset LRA_DATA LRA_KERNELS SLURM_JOB_ID
 
+tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 scratch=$(mktemp -d)
 clean_up() {
   local pid
@@ -58,7 +59,7 @@ PYTHON
 }
 
 free_port() {
-  "$LRA_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  PYTHONPATH="$tests/faults/shared" "$LRA_PYTHON" -c 'import runs; print(runs.free_port())'
 }
 
 # child_of PROCESS: the first one; nothing when there is none.

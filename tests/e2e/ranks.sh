@@ -279,7 +279,7 @@ wait "$lonely" || code=$?
   fail "SIGTERM while rank 0 is absent: $code after $((SECONDS - began)) s, $(cat err)"
 passed "a rank that waits for rank 0 can be stopped"
 
-port=$((port + 1))
+port=$(free_port)
 for rank in 0 1; do
   env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" train listops \
     transformer --out hung "${settings[@]}" --set train.steps=100000 --rank-timeout 3 2>"err.$rank" &

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/convolution/fourier.h"
 #include "ops/composed.h"
 #include "ops/precision.h"
 
@@ -41,14 +42,14 @@ Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tens
   const Tensor x = without_padding(x_in.to(type), mask);
   const Tensor a = wide_complex(a_in);
   Tensor kernel = scan_kernel(a, wide_complex(c[0]), length, type);
-  kernel = at::constant_pad_nd(kernel, {0, length});
-  if (c.size(0) == 2) {  // position l - 1 - j behind: place 2 length - 1 - j of the circle
+  const int64_t size = kernels::fourier_size(2 * length);
+  kernel = at::constant_pad_nd(kernel, {0, size - length});
+  if (c.size(0) == 2) {  // position l - 1 - j behind: place size - 1 - j of the circle
     const Tensor behind = scan_kernel(a, wide_complex(c[1]), length, type).flip(1);
-    kernel = kernel + at::constant_pad_nd(behind, {length, 0});
+    kernel = kernel + at::constant_pad_nd(behind, {size - length, 0});
   }
-  const Tensor spectrum =
-      at::fft_rfft(x, 2 * length, 1) * at::fft_rfft(kernel, 2 * length, 1).t().unsqueeze(0);
-  Tensor y = at::fft_irfft(spectrum, 2 * length, 1).narrow(1, 0, length);
+  const Tensor spectrum = at::fft_rfft(x, size, 1) * at::fft_rfft(kernel, size, 1).t().unsqueeze(0);
+  Tensor y = at::fft_irfft(spectrum, size, 1).narrow(1, 0, length);
   if (skip) y = y + x * *skip;
   return without_padding(y, mask).to(x_in.scalar_type()).contiguous();
 }

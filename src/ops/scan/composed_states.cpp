@@ -1,5 +1,6 @@
 // State recurrences composed of the library's operators: a convolution of each state with its
 // powers a^l, by FFT. Memory is O(B L P).
+#include "kernels/convolution/fourier.h"
 #include "ops/composed.h"
 #include "ops/precision.h"
 #include "ops/scan/state_scan.h"
@@ -10,11 +11,11 @@ namespace {
 // x[t] = a x[t - 1] + v[t], or backward x[t] = a x[t + 1] + v[t]: v [B, L, P], a [P], complex.
 Tensor recurrence(const Tensor& v, const Tensor& a, bool backward) {
   if (backward) return recurrence(v.flip(1), a, false).flip(1);
-  const int64_t length = v.size(1);
+  const int64_t length = v.size(1), size = kernels::fourier_size(2 * length);
   const Tensor lags = at::arange(length, v.options().dtype(at::kDouble));
   const Tensor powers = at::pow(a, lags.unsqueeze(1)).to(v.scalar_type());
-  const Tensor spectrum = at::fft_fft(v, 2 * length, 1) * at::fft_fft(powers, 2 * length, 0);
-  return at::fft_ifft(spectrum, 2 * length, 1).narrow(1, 0, length);
+  const Tensor spectrum = at::fft_fft(v, size, 1) * at::fft_fft(powers, size, 0);
+  return at::fft_ifft(spectrum, size, 1).narrow(1, 0, length);
 }
 
 // [B, L, 2, P] to complex numbers [B, L, P], 0 at padding; and back.

@@ -1,8 +1,10 @@
 """Small training runs for the scripts beside it: every model in seconds, with one or more threads."""
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
+import random
 import socket
 import struct
 import subprocess
@@ -58,10 +60,13 @@ def train(root, name, task, model, steps, threads=1, settings=()):
 
 
 def free_port():
-    """A port that nobody listens at for now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody uses, below those that the system gives to connections by itself: one of those may be
+    gone by the time that somebody listens at it."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_768)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            return port
 
 
 def rank_environment(rank, ranks, port):
