@@ -161,6 +161,14 @@ def _hold(module: torch.nn.Module) -> None:
     _held.update((id(part), part) for part in held)
 
 
+def _in_float32(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """A layer norm under autocast computes in float32 on a GPU. On the CPU, autocast leaves it bfloat16,
+    and the gradient of its bias stops at 256 equal terms for each thread (torch 2.13)."""
+    if not inputs or inputs[0].dtype != torch.bfloat16:
+        return None
+    return inputs[0].float(), *inputs[1:]
+
+
 class WrongShape(ValueError):
     """forward returned a tensor of another shape."""
 
@@ -176,6 +184,9 @@ class Adapted:
         self.module, self.shape, self.task = module, shape, shape.task
         _hold(module)
         _make_real(module)
+        for part in module.modules():
+            if isinstance(part, torch.nn.LayerNorm):
+                part.register_forward_pre_hook(_in_float32)
         self.takes_context = hasattr(module, "forward_in_context")
         mask = None if self.takes_context else _mask_argument(module)
         self._mask = None if mask is None else mask.name

@@ -60,14 +60,6 @@ submit() {
   job=$(sed -n 's/^job \([0-9]*\): .*/\1/p' out | tr '\n' ' ')
 }
 
-# states FILE OUT: " 3 done 1 running"
-states() {
-  lra suite status "$1" --out "$2" --json | "$LRA_PYTHON" -c '
-import collections, json, sys
-counts = collections.Counter(row["state"] for row in json.load(sys.stdin))
-print("".join(f" {count} {state}" for state, count in sorted(counts.items())))'
-}
-
 has_states() { [[ $(states "$1" "$2") == "$3" ]]; }
 
 expect_states() {
@@ -83,37 +75,6 @@ wait_for() {
   shift 2
   within "$seconds" "$@" ||
     fail "$what: not within $seconds s; $(squeue --states=all; cat "$cluster/within.out")"
-}
-
-# Every figure of a run, without times and what names the machine and the command.
-result_of() {
-  "$LRA_PYTHON" - "$1" <<'PYTHON'
-import hashlib, json, pathlib, sys
-
-run = pathlib.Path(sys.argv[1])
-record = json.loads((run / "record.json").read_text())
-kept = ("status", "task", "model", "seed", "fingerprint", "config_hash", "data_hash", "steps", "examples",
-        "tokens", "weights_hash", "val", "best_val", "test", "val_curve", "baselines")
-for name in kept:
-    print(name, record[name])
-for line in (run / "metrics.jsonl").read_text().splitlines():
-    line = json.loads(line)
-    for speed in ("tokens_per_s", "examples_per_s"):
-        line.pop(speed, None)
-    print(line)
-for name in ("model", "optimizer"):
-    file = run / f"checkpoints/latest/{name}.safetensors"
-    print(name, hashlib.sha256(file.read_bytes()).hexdigest())
-PYTHON
-}
-
-# same_runs OUT OUT: the runs of both, bit for bit.
-same_runs() {
-  local run
-  for run in "$1"/*-s0; do
-    cmp <(result_of "$run") <(result_of "$2/${run##*/}") >&2 ||
-      fail "$run differs from that in $2: $(diff <(result_of "$run") <(result_of "$2/${run##*/}"))"
-  done
 }
 
 # Variables of srun that the program needs to find the other processes of a run.

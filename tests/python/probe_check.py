@@ -150,6 +150,17 @@ class Powers(torch.nn.Module):
         return x * mask.unsqueeze(-1) @ torch.linalg.matrix_power(turn, 1024)
 
 
+class Counts(torch.nn.Module):
+    """Gradients of a layer norm and an embedding that are a number of tokens."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.norm, self.table = torch.nn.LayerNorm(dim), torch.nn.Embedding(1, dim)
+
+    def forward(self, x):
+        return self.norm(x) + self.table(x.new_zeros(x.shape[:2], dtype=torch.long))
+
+
 # Honest layers.
 
 
@@ -360,6 +371,14 @@ class Checks(unittest.TestCase):
         for kind in (Wide, Linear, TorchAttention, CausalLSTM, Pointwise, BeginsAtZero):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, length=2048, bf16=True), [])
+
+    def test_long_sums_of_gradients_in_bfloat16_are_whole(self):
+        """A layer norm's would stop at 256 for each thread in torch 2.13, under autocast, too."""
+        layer = adapt(Counts, {}, Shape(dim=16, heads=2, head_dim=8, max_length=4000, layer=0))
+        y = layer(torch.randn(8, 4000, 16).bfloat16(), None, None, (True, 0.0, 0.0, False, 1, 1, 0, 0))
+        y.backward(torch.ones_like(y))
+        for name in ("norm.bias", "table.weight"):
+            self.assertTrue(layer.module.get_parameter(name).grad.eq(32_000).all(), name)
 
     def test_the_generator_of_torch_stays_where_it_was(self):
         torch.manual_seed(5)
