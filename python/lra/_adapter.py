@@ -7,10 +7,11 @@ packages (dim, mask).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -161,6 +162,19 @@ def _hold(module: torch.nn.Module) -> None:
     _held.update((id(part), part) for part in held)
 
 
+@contextlib.contextmanager
+def _autocast(x: torch.Tensor) -> Iterator[None]:
+    """To bfloat16. On the CPU, torch's encoder does not leave its fast path for it, as it does on a GPU, and
+    then fails on a mask (torch 2.13)."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.autocast(x.device.type, torch.bfloat16):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
 def _in_float32(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """A layer norm under autocast computes in float32 on a GPU. On the CPU, autocast leaves it bfloat16,
     and the gradient of its bias stops at 256 equal terms for each thread (torch 2.13)."""
@@ -273,7 +287,7 @@ class Adapted:
         if self.task is not None:
             inputs, mask = self._whole_input(x, mask)
             expected = x.new_empty((inputs.shape[0], self.task["classes"]), dtype=torch.float32)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
+        with _autocast(x) if x.dtype == torch.bfloat16 else contextlib.nullcontext():
             y = self.module(inputs, **self._padding(inputs, mask))
         if _changes(x) != changes:
             raise ValueError("forward changes its input in place (relu_ for relu?)")

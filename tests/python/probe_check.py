@@ -181,6 +181,16 @@ class TorchAttention(torch.nn.Module):
         return self.attention(x, x, x, key_padding_mask=key_padding_mask, need_weights=False)[0]
 
 
+class TorchEncoder(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        layer = torch.nn.TransformerEncoderLayer(dim, 2, 2 * dim, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 1)
+
+    def forward(self, x, key_padding_mask=None):
+        return self.encoder(x, src_key_padding_mask=key_padding_mask)
+
+
 class Inverted(TorchAttention):
     """A mistake: the mask of torch is True for padding."""
 
@@ -349,7 +359,7 @@ class Checks(unittest.TestCase):
 
     def test_honest_layers_have_none(self):
         for kind, task in (
-            (Linear, None), (TorchAttention, None), (BatchNorm, None), (BeginsAtZero, None), (Recomputed, None),
+            (Linear, None), (TorchAttention, None), (TorchEncoder, None), (BatchNorm, None), (BeginsAtZero, None), (Recomputed, None),
             (NoMemoryTokens, None), (CausalLSTM, None), (PackedLSTM, None), (OneLength, None), (Pointwise, None),
             (Fails, None), (MaskedBag, TASK), (PaddingToken, TASK), (LastState, VALUES),
         ):
@@ -379,6 +389,16 @@ class Checks(unittest.TestCase):
         y.backward(torch.ones_like(y))
         for name in ("norm.bias", "table.weight"):
             self.assertTrue(layer.module.get_parameter(name).grad.eq(32_000).all(), name)
+
+    def test_the_encoder_of_torch_takes_masks_in_bfloat16(self):
+        """Its fast path of evaluation would fail under autocast on the CPU, in torch 2.13."""
+        layer = adapt(TorchEncoder, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))
+        mask = (torch.arange(64) < torch.tensor([[64], [40]])).to(torch.uint8)
+        x = torch.randn(2, 64, 16)
+        with torch.no_grad():
+            y, wide = (layer(t, mask, None, (False, 0.0, 0.0, False, 1, 1, 0, 0)) for t in (x.bfloat16(), x))
+        self.assertLess(float((y.float() - wide)[mask.bool()].norm() / wide[mask.bool()].norm()), 0.02)
+        self.assertTrue(torch.backends.mha.get_fastpath_enabled())
 
     def test_the_generator_of_torch_stays_where_it_was(self):
         torch.manual_seed(5)
