@@ -9,7 +9,6 @@
 #include "ops/precision.h"
 
 namespace lra::ops {
-
 namespace {
 
 // Re sum_n c_n a_n^l for l < length: complex a, c [N, D] -> [D, length] of this real type, from two
@@ -37,12 +36,11 @@ Tensor scan_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarT
 Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tensor& c,
                               const MaybeTensor& skip, const MaybeTensor& mask) {
   check_diagonal_scan(x_in, a_in, c, skip, mask);
-  const int64_t length = x_in.size(1);
+  const int64_t length = x_in.size(1), size = kernels::fourier_size(2 * length);
   const at::ScalarType type = wide_type(x_in);
   const Tensor x = without_padding(x_in.to(type), mask);
   const Tensor a = wide_complex(a_in);
   Tensor kernel = scan_kernel(a, wide_complex(c[0]), length, type);
-  const int64_t size = kernels::fourier_size(2 * length);
   kernel = at::constant_pad_nd(kernel, {0, size - length});
   if (c.size(0) == 2) {  // position l - 1 - j behind: place size - 1 - j of the circle
     const Tensor behind = scan_kernel(a, wide_complex(c[1]), length, type).flip(1);
