@@ -48,11 +48,12 @@ class Mixer(torch.nn.Module):
 
     `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
-    float32; use `.to(torch.float64)` for gradcheck. Parameters in a group have the attribute
-    `_optim` = {"name", "lr", "weight_decay"}. Raises lra.Error for a bad setting.
+    float32, with bfloat16 x and under torch.autocast, too; use `.to(torch.float64)` for gradcheck.
+    Parameters in a group have the attribute `_optim` = {"name", "lr", "weight_decay"}. Raises
+    lra.Error for a bad setting.
 
-    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
-    does not work, because the layer computes with its own parameters.
+    torch.compile leaves the layer out of its graphs (a graph break), and torch.export cannot.
+    Transforms of torch.func do not work: the layer computes with its own parameters and gradients.
     """
 
     model = ""  # the name of the row
@@ -108,14 +109,19 @@ class Mixer(torch.nn.Module):
 
         Dropout rates apply only in training: `attention_dropout` to attention weights, `dropout` to
         layers with their own dropout. `mask` [B, L], True or 1 = token, padding on the right; padded
-        positions of the result are undefined. Raises ValueError for another shape or mask; the
-        values of a mask on a GPU are not looked at.
+        positions of the result are undefined. Under torch.autocast to bfloat16, float32 x becomes
+        bfloat16. Raises ValueError for another shape or mask, or parameters of another precision;
+        the values of a mask on a GPU are not looked at.
         `key` determines dropout and any other randomness in training; by default it is drawn from
         torch's generator.
         """
         self._check_shape(x)
         if mask is not None:
             _check_mask(mask, x)
+        if not x.numel():
+            return x.clone()
+        if x.dtype == torch.float32 and _autocast_type(x) == torch.bfloat16:
+            x = x.bfloat16()
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
         rates = (attention_dropout, dropout) if self.training else (0.0, 0.0)
@@ -149,6 +155,13 @@ class Mixer(torch.nn.Module):
                 f"x has the shape {list(x.shape)}; expected [B, L, {dim}] with L up to max_length, "
                 f"{longest}"
             )
+        for name, parameter in self.named_parameters():
+            if parameter.dtype not in (torch.float32, torch.float64):
+                raise ValueError(
+                    f"parameter {name} is {parameter.dtype}; expected torch.float32, with bfloat16 x or "
+                    "under torch.autocast, too"
+                )
+            break
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._call.items())
@@ -160,6 +173,11 @@ class Mixer(torch.nn.Module):
 
     def __reduce__(self) -> Any:
         return _remake, (type(self), self._call, self.state_dict(), self.training)
+
+
+def _autocast_type(x: torch.Tensor) -> torch.dtype | None:
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
 
 def _check_mask(mask: torch.Tensor, x: torch.Tensor) -> None:

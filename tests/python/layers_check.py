@@ -133,7 +133,22 @@ class OneMixer(unittest.TestCase):
 
     def test_bfloat16_goes_in_and_comes_out(self):
         layer, (x, mask) = made(lra.nn.Transformer), padded_input()
-        self.assertEqual(layer(x.bfloat16(), mask).dtype, torch.bfloat16)
+        y = layer(x.bfloat16(), mask)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertTrue(torch.equal(layer(x, mask), y))
+
+    def test_parameters_stay_wide(self):
+        for kind in lra.nn.mixers().values():
+            with self.subTest(kind), self.assertRaisesRegex(ValueError, "is torch.bfloat16; expected torch.float32"):
+                made(kind).bfloat16()(padded_input()[0].bfloat16())
+
+    def test_an_empty_batch_has_an_empty_result(self):
+        for kind in lra.nn.mixers().values():
+            with self.subTest(kind):
+                x = padded_input()[0][:0].requires_grad_()
+                made(kind)(x).sum().backward()
+                self.assertEqual(x.grad.shape, x.shape)
 
     def test_compile_leaves_it_out_of_the_graph(self):
         layer, (x, mask) = made(lra.nn.Local), padded_input()
