@@ -196,6 +196,8 @@ class Adapted:
 
     def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
         self.module, self.shape, self.task = module, shape, shape.task
+        # A whole model's numbers, which are no activations, do not say it.
+        self.bf16 = bool(shape.task and shape.task.get("bf16"))
         _hold(module)
         _make_real(module)
         for part in module.modules():
@@ -287,11 +289,15 @@ class Adapted:
         if self.task is not None:
             inputs, mask = self._whole_input(x, mask)
             expected = x.new_empty((inputs.shape[0], self.task["classes"]), dtype=torch.float32)
-        with _autocast(x) if x.dtype == torch.bfloat16 else contextlib.nullcontext():
+        narrow = self.bf16 or x.dtype == torch.bfloat16
+        with _autocast(x) if narrow else contextlib.nullcontext():
             y = self.module(inputs, **self._padding(inputs, mask))
         if _changes(x) != changes:
             raise ValueError("forward changes its input in place (relu_ for relu?)")
-        y = self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
+        y = y[0] if isinstance(y, (tuple, list)) and y else y
+        if self.bf16 and isinstance(y, torch.Tensor) and y.dtype == torch.bfloat16:
+            y = y.float()
+        y = self._checked(y, expected)
         if training and self.task is not None and torch.is_grad_enabled() and not y.requires_grad:
             raise ValueError("forward returned a tensor without gradient; expected logits")
         return y

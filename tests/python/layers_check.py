@@ -96,6 +96,11 @@ class EveryMixer(unittest.TestCase):
                 layer = kind(4, heads=2, max_length=8).double().eval()
                 x = torch.randn(2, 8, 4, dtype=torch.float64, requires_grad=True)
                 self.assertTrue(torch.autograd.gradcheck(layer, (x,)))
+                if name == "reformer":
+                    with self.assertRaisesRegex(RuntimeError, "no second derivative"):
+                        torch.autograd.gradgradcheck(layer, (x,), fast_mode=True)
+                else:
+                    self.assertTrue(torch.autograd.gradgradcheck(layer, (x,), fast_mode=True))
 
     def test_shapes_need_no_data(self):
         for name, kind in lra.nn.mixers().items():

@@ -400,6 +400,15 @@ class Checks(unittest.TestCase):
         self.assertLess(float((y.float() - wide)[mask.bool()].norm() / wide[mask.bool()].norm()), 0.02)
         self.assertTrue(torch.backends.mha.get_fastpath_enabled())
 
+    def test_a_whole_model_in_bfloat16_runs_under_autocast(self):
+        seen, tokens, context = [], torch.ones(2, 64, dtype=torch.uint8), (True, 0.0, 0.0, False, 1, 1, 0, 0)
+        for task in (TASK, {**TASK, "bf16": True}):
+            model = adapt(Bag, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task))
+            model.module.head.register_forward_hook(lambda *args: seen.append(args[2].dtype))
+            self.assertEqual(model(tokens, None, None, context).dtype, torch.float32)
+        self.assertEqual(seen, [torch.float32, torch.bfloat16])
+        self.assertEqual(self.found(MaskedBag, {**TASK, "bf16": True}, bf16=True), [])
+
     def test_the_generator_of_torch_stays_where_it_was(self):
         torch.manual_seed(5)
         adapted = adapt(Linear, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))

@@ -184,6 +184,7 @@ void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   if (shape.values && shape.values->channels > 1) {
     task.set("channels", {shape.values->channels, ""});
   }
+  if (run.train.precision == "bf16") task.set("bf16", {true, ""});
   mixer.set(kWholeModel, {task, ""});
 }
 
