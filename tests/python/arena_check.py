@@ -243,7 +243,8 @@ class Arena(unittest.TestCase):
             capture_output=True, text=True)
 
     def train(self, layer, out, **more):
-        settings = {**TINY, **more.pop("settings", {})}
+        tiny = {key: value for key, value in TINY.items() if layer or not key.startswith("model.")}
+        settings = {**tiny, **more.pop("settings", {})}
         return lra.arena.train("listops", layer, out=self.folder / out, settings=settings, quiet=True, **more)
 
     def test_the_program_s_own_models_give_the_bits_of_the_program(self):
@@ -456,6 +457,9 @@ class Arena(unittest.TestCase):
                 self.assertEqual((ended.returncode, len(ended.stderr.splitlines())), (2, 1), ended.stderr)
                 self.assertIn("their_layers:Bag: is a whole model, without the encoder that this command works on",
                               ended.stderr)
+        for setting in ({"model.layers": 2}, {"train.recompute": True}):
+            with self.assertRaisesRegex(lra.Error, "is of the encoder; a whole model has arguments of its class, mixer.NAME"):
+                self.train(None, "refused", model="their_layers:Bag", settings=setting)
 
     def test_a_hostile_forward_is_told(self):
         for deed, said in (

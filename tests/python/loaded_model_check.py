@@ -95,7 +95,8 @@ class Folder(unittest.TestCase):
         cls.scratch.cleanup()
 
     def train(self, task, layer, out, **more):
-        settings = {**TINY, **more.pop("settings", {})}
+        tiny = TINY if layer else {**TINY, "model": {}}
+        settings = {**tiny, **more.pop("settings", {})}
         return lra.arena.train(task, layer, out=self.folder / out, settings=settings, data=self.data, quiet=True, **more)
 
 

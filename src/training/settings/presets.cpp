@@ -198,13 +198,18 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
     make_causal(settings.table("mixer"), model);
   }
   merge(settings, overrides);
-  const ConfigTable before = section(settings, "train");
-  const ConfigValue* const steps = before.find("steps");
-  const int64_t* const steps_before = steps ? std::get_if<int64_t>(&steps->value) : nullptr;
+  const int64_t steps_before = read_config<TrainConfig>(section(settings, "train"), "train").steps;
   for (const std::string& set : sets) apply_override(settings, set);
   refuse_unknown_sections(settings);
   RunConfig run = RunConfig::from_sections(task, model, preset, seed, settings);
-  refuse_two_lengths(steps_before ? *steps_before : TrainConfig{}.steps, run.train);
+  for (const std::string& set : sets) {
+    if (!run.is_whole_model() || !(set.starts_with("model.") || set == "train.recompute=true"))
+      continue;
+    throw Error(
+        {.where = set.substr(0, set.find('=')),
+         .what = "is of the encoder; a whole model has arguments of its class, mixer.NAME"});
+  }
+  refuse_two_lengths(steps_before, run.train);
   return run;
 }
 

@@ -181,9 +181,8 @@ void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   task.set("length", {shape.length, ""});
   task.set("towers", {shape.num_towers, ""});
   task.set("values", {shape.values.has_value(), ""});
-  if (shape.values && shape.values->channels > 1) {
+  if (shape.values && shape.values->channels > 1)
     task.set("channels", {shape.values->channels, ""});
-  }
   if (run.train.precision == "bf16") task.set("bf16", {true, ""});
   mixer.set(kWholeModel, {task, ""});
 }
