@@ -5,7 +5,7 @@
 
 Each model is trained once for each seed with the task's preset `small` and the settings of --set, then evaluated
 on new examples of every length by `lra eval --set task.length=LENGTH`, with the weights as they are: expressions of
-LENGTH/2 to LENGTH symbols for listops, whose task.length stays, so let it hold the longest. A model may have settings
+LENGTH/2 to LENGTH symbols for listops, with --set task.length as large as the longest. A model may have settings
 of its own behind colons. Runs and data stay in the folder and are not made again. Prints a table:
 means over seeds, and their range in parentheses.
 """

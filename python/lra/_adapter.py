@@ -11,10 +11,11 @@ import contextlib
 import dataclasses
 import inspect
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,25 +163,30 @@ def _hold(module: torch.nn.Module) -> None:
     _held.update((id(part), part) for part in held)
 
 
-@contextlib.contextmanager
-def _autocast(x: torch.Tensor) -> Iterator[None]:
-    """To bfloat16. On the CPU, torch's encoder does not leave its fast path for it, as it does on a GPU, and
-    then fails on a mask (torch 2.13)."""
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        with torch.autocast(x.device.type, torch.bfloat16):
-            yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+class _WideNorms(TorchFunctionMode):
+    """Layer norms in float32, as autocast has them on a GPU.
+
+    On the CPU, autocast leaves them in bfloat16, and the gradient of their bias stops at 256 equal terms for each
+    thread (torch 2.13 to 2.15). In this mode torch's encoder leaves its fast path, too, which fails on a mask there.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is not torch.nn.functional.layer_norm:
+            return func(*args, **kwargs)
+        x = kwargs.pop("input", None) if not args else args[0]
+        return func(x.float(), *args[1:], **kwargs).to(x.dtype)
 
 
-def _in_float32(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """A layer norm under autocast computes in float32 on a GPU. On the CPU, autocast leaves it bfloat16,
-    and the gradient of its bias stops at 256 equal terms for each thread (torch 2.13)."""
-    if not inputs or inputs[0].dtype != torch.bfloat16:
-        return None
-    return inputs[0].float(), *inputs[1:]
+def _autocast(x: torch.Tensor, narrow: bool) -> contextlib.ExitStack:
+    """To bfloat16, or none, whatever the caller has."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(torch.autocast(x.device.type, torch.bfloat16, enabled=narrow))
+    if narrow and x.device.type == "cpu":
+        stack.enter_context(_WideNorms())
+    return stack
 
 
 class WrongShape(ValueError):
@@ -200,9 +206,6 @@ class Adapted:
         self.bf16 = bool(shape.task and shape.task.get("bf16"))
         _hold(module)
         _make_real(module)
-        for part in module.modules():
-            if isinstance(part, torch.nn.LayerNorm):
-                part.register_forward_pre_hook(_in_float32)
         self.takes_context = hasattr(module, "forward_in_context")
         mask = None if self.takes_context else _mask_argument(module)
         self._mask = None if mask is None else mask.name
@@ -289,8 +292,7 @@ class Adapted:
         if self.task is not None:
             inputs, mask = self._whole_input(x, mask)
             expected = x.new_empty((inputs.shape[0], self.task["classes"]), dtype=torch.float32)
-        narrow = self.bf16 or x.dtype == torch.bfloat16
-        with _autocast(x) if narrow else contextlib.nullcontext():
+        with _autocast(x, self.bf16 or x.dtype == torch.bfloat16):
             y = self.module(inputs, **self._padding(inputs, mask))
         if _changes(x) != changes:
             raise ValueError("forward changes its input in place (relu_ for relu?)")
@@ -314,10 +316,15 @@ class Adapted:
         return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
 
     def _padding(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
-        """Empty if nothing is padded, unless forward requires the argument."""
+        """Empty if nothing is padded, unless forward requires the argument.
+
+        An example without tokens has one here: attention to nothing is NaN in many classes, recurrences
+        refuse a length of 0, and nothing reads the result.
+        """
         if self._mask is None or (mask is None and not self._insists):
             return {}
         there = x.new_ones(x.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
+        there = torch.cat([there[..., :1] | ~there.any(-1, keepdim=True), there[..., 1:]], -1)
         if self._mask in _LENGTHS:
             return {self._mask: there.sum(-1)}
         return {self._mask: ~there if self._mask in _INVERTED_MASKS else there}

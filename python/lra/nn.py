@@ -115,13 +115,13 @@ class Mixer(torch.nn.Module):
         `key` determines dropout and any other randomness in training; by default it is drawn from
         torch's generator.
         """
-        self._check_shape(x)
+        self._check(x)
         if mask is not None:
             _check_mask(mask, x)
-        if not x.numel():
-            return x.clone()
         if x.dtype == torch.float32 and _autocast_type(x) == torch.bfloat16:
             x = x.bfloat16()
+        if not x.numel():
+            return x + sum(p.sum() for p in self.parameters()).to(x.dtype)
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
         rates = (attention_dropout, dropout) if self.training else (0.0, 0.0)
@@ -148,7 +148,7 @@ class Mixer(torch.nn.Module):
         )
         return result
 
-    def _check_shape(self, x: torch.Tensor) -> None:
+    def _check(self, x: torch.Tensor) -> None:
         dim, longest = self._call["dim"], self._call["max_length"]
         if x.dim() != 3 or x.shape[2] != dim or x.shape[1] > longest:
             raise ValueError(
@@ -158,10 +158,9 @@ class Mixer(torch.nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dtype not in (torch.float32, torch.float64):
                 raise ValueError(
-                    f"parameter {name} is {parameter.dtype}; expected torch.float32, with bfloat16 x or "
-                    "under torch.autocast, too"
+                    f"parameter {name} is {parameter.dtype}; expected torch.float32 (with bfloat16 x, "
+                    "too) or torch.float64"
                 )
-            break
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._call.items())
@@ -177,7 +176,8 @@ class Mixer(torch.nn.Module):
 
 def _autocast_type(x: torch.Tensor) -> torch.dtype | None:
     kind = x.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    enabled = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
+    return torch.get_autocast_dtype(kind) if enabled else None
 
 
 def _check_mask(mask: torch.Tensor, x: torch.Tensor) -> None:

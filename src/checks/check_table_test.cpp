@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -603,8 +602,7 @@ TEST(CheckTable, HasAtMostTwentyChecks) {
 
 // Written by LRA_WRITE_DOCS=1 build/test_checks --gtest_filter='CheckTable.*'.
 TEST(CheckTable, WritesItsPageOfTheDocumentation) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  const std::string path = root / "docs/checks.md";
+  const std::string path = LRA_CHECKOUT "/docs/checks.md";
   std::ifstream file(path);
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const size_t begin = page.find("| name |"), end = page.find("\n\n", begin) + 1;

@@ -272,7 +272,7 @@ TEST(FusedOperators, RefuseASecondDerivativeThatWouldBeWrong) {
   EXPECT_THROW(torch::autograd::grad({out.sum()}, {q}, {}, true, true), Error);
 }
 
-// 7,919 is a prime: transforms of such a size lose digits in libraries that take them as they are.
+// 7,919 is a prime: transforms of its size are the worst case of a library.
 TEST(ComposedScans, AreAsExactAtAnyLength) {
   const Tensor a = at::tensor({0.954F, 0.295F}).view({2, 1, 1}).expand({2, 1, 3});
   for (const int64_t length : {4096, 7919, 16'000}) {

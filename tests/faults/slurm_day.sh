@@ -54,7 +54,12 @@ restart() {
   start_daemon "$@"
 }
 
-kill_a_run() { kill -KILL "$(find day -name .lock -size +0 -exec cut -d ' ' -f 1 {} + | shuf -n 1)"; }
+# The process of a run, as its lock names it.
+kill_a_run() {
+  local pid
+  pid=$(find day/listops-* -name .lock -size +0 -exec cut -d ' ' -f 1 {} + | shuf -n 1)
+  [[ $(readlink "/proc/$pid/exe") == "$LRA_PROGRAM" ]] && kill -KILL "$pid"
+}
 
 disturb() {
   local all=() task what
@@ -90,7 +95,10 @@ for ((quarter = 1; quarter <= quarters; ++quarter)); do
     echo "after $((quarter / 4)) hours:$(states day.toml day)"
   fi
 done
-for what in "${!happened[@]}"; do echo "${happened[$what]} times: $what"; done
+for what in preempted "out of time" "asked to save" killed "slurmctld started again" "slurmd started again"; do
+  echo "${happened[$what]:-0} times: $what"
+  ((quarters < 96 || ${happened[$what]:-0} > 0)) || fail "never $what"
+done
 for _ in 1 2 3; do
   within 600 no_jobs || fail "jobs that do not end: $(squeue)"
   submit || fail "submitted again: $(tail -n 3 submitted)"

@@ -9,15 +9,19 @@ Needs the packages of tests/parity/requirements.txt, which this command installs
     tools/make_venv build/parity-venv tests/parity/requirements.txt
 """
 import dataclasses
+import os
 import pathlib
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+os.environ.setdefault("LRA_BUILD", str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent))
 import own_venv
 
 own_venv.enter("build/parity-venv", "tests/parity/requirements.txt")
 
+import lra
 import numpy as np
 import torch
 
@@ -198,17 +202,32 @@ def check(case, folder):
 
 def check_behavior():
     """docs/mixers.md says what layers of packages do, as measured now: in rows, and in sentences below them."""
-    page = (pathlib.Path(__file__).parents[2] / "docs/mixers.md").read_text()
+    page = (ROOT / "docs/mixers.md").read_text()
+    rows = page[page.index("| layer | package | published |"):].split("\n\n")[0].splitlines()[2:]
     for row in behavior.rows():
-        assert row in page, f"docs/mixers.md does not have this row: {row}"
+        assert row in rows, f"docs/mixers.md does not have this row: {row}"
+        rows.remove(row)
         print(f"ok: {row}")
+    assert not rows, f"docs/mixers.md has rows of no layer: {rows}"
     for fact in behavior.facts():
         assert fact in " ".join(page.split()), f"docs/mixers.md does not say: {fact}"
         print(f"ok: {fact}")
 
 
+def check_ours():
+    """All cells but the first ones would be empty for our layers."""
+    for name, kind in lra.nn.mixers().items():
+        def make(kind=kind):
+            return kind(WIDTH, heads=HEADS, max_length=max(behavior.LENGTHS))
+
+        cells = behavior.cells(behavior.Layer(name, "lra", make, None, mask="mask"))
+        assert not any(cells), f"{name}: {cells}"
+    print(f"ok: {len(lra.nn.mixers())} layers of our own depend on no batch-mates, padding or earlier batches")
+
+
 def main():
     check_behavior()
+    check_ours()
     names = {row["name"] for row in lra_json("list", "models")["models"]}
     for name in sorted(names - {case.name for case in CASES}):
         print(f"no package for {name}")

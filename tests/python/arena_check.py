@@ -459,7 +459,7 @@ class Arena(unittest.TestCase):
                               ended.stderr)
         for setting in ({"model.layers": 2}, {"train.recompute": True}):
             with self.assertRaisesRegex(lra.Error, "is of the encoder; a whole model has arguments of its class, mixer.NAME"):
-                self.train(None, "refused", model="their_layers:Bag", settings=setting)
+                self.train(None, "refused", model="their_layers:Bag", arguments={"width": 8}, settings=setting)
 
     def test_a_hostile_forward_is_told(self):
         for deed, said in (

@@ -291,12 +291,15 @@ def definition(layer):
 def row(layer):
     """The layer's line of the table in docs/mixers.md."""
     version = importlib.metadata.version(layer.package)
+    return line([layer.mixer, f"{layer.package} {version.split('+')[0]}", definition(layer), layer.differs,
+                 str(Probe(layer).seen()), *cells(layer)])
+
+
+def cells(layer):
+    """Those that are empty for a layer without surprises."""
     padding = [percent(Probe(layer).with_other_padding()), "" if layer.mask else "no mask"]
-    cells = [layer.mixer, f"{layer.package} {version.split('+')[0]}", definition(layer), layer.differs,
-             str(Probe(layer).seen()), percent(Probe(layer).beside_others()), ", ".join(filter(None, padding)),
-             percent(Probe(layer).again()), percent(Probe(layer).after_another_batch()),
-             ", ".join(map(str, Probe(layer).refused_lengths()))]
-    return line(cells)
+    return [percent(Probe(layer).beside_others()), ", ".join(filter(None, padding)), percent(Probe(layer).again()),
+            percent(Probe(layer).after_another_batch()), ", ".join(map(str, Probe(layer).refused_lengths()))]
 
 
 def line(cells):
