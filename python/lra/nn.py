@@ -121,7 +121,7 @@ class Mixer(torch.nn.Module):
         if x.dtype == torch.float32 and _autocast_type(x) == torch.bfloat16:
             x = x.bfloat16()
         if not x.numel():
-            return x + sum(p.sum() for p in self.parameters()).to(x.dtype)
+            return x + torch.stack([p.sum() for p in self.parameters()]).sum().to(x.dtype)
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
         rates = (attention_dropout, dropout) if self.training else (0.0, 0.0)
