@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Accuracy with bf16 beside fp32: preset small, three seeds each, as a table.
 
-    LRA_PROGRAM=build/lra python3 bench/precision.py --data DATA [--tasks text,image] [--work build/precision]
+    LRA_PROGRAM=build/lra python3 bench/precision.py --data DATA [--tasks text,image] [--models s4d] [--work build/precision]
 
 DATA is a data folder with image and text imported; ListOps is generated there. The settings are those
 of the preset but for what CASES says, which cuts them to a half to a sixth, Text to 512 bytes. Both
 precisions begin with the same weights and see the same batches. A run that is done in the work folder
-is not made again; tasks that --tasks leaves out stay in the table as they are.
+is not made again; rows that --tasks and --models leave out stay in the table as they are.
 """
 import argparse
 import json
@@ -20,7 +20,9 @@ SEEDS, PRECISIONS = (0, 1, 2), ("fp32", "bf16")
 CASES = {("listops", "transformer"): ("train.steps=300", "train.eval_every=100"),
          ("image", "local"): ("train.steps=1000", "train.eval_every=500"),
          **{("text", model): ("task.length=512", "train.steps=1500", "train.eval_every=500")
-            for model in ("local", "linear_transformer", "s4d", "transformer")}}
+            for model in ("local", "linear_transformer", "transformer")},
+         # Its schedule ends where the preset says, not where the run does.
+         ("text", "s4d"): ("task.length=512", "train.steps=1500", "train.cycle_steps=900", "train.eval_every=500")}
 # Student's t for a two-sided interval of 95 % with two degrees of freedom.
 T_95 = 4.303
 
@@ -58,11 +60,11 @@ def with_rows_left_out(rows, a):
 
 
 def where(rows):
-    """A line for each machine and program, with the tasks that ran there."""
-    tasks = {}
+    """A line for each machine and program, with the rows that ran there."""
+    places = {}
     for r in rows:
-        tasks.setdefault(tables.where_measured(r["provenance"]), {})[r["task"]] = True
-    return "".join(f"- {', '.join(names)}: {place}\n" for place, names in tasks.items())
+        places.setdefault(tables.where_measured(r["provenance"]), []).append(f"{r['task']}, {r['model']}")
+    return "".join(f"- {'; '.join(names)}: {place}\n" for place, names in places.items())
 
 
 def percent(values):
@@ -93,11 +95,12 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default="docs/results")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tasks", type=lambda text: text.split(","), default=[task for task, _ in CASES])
+    parser.add_argument("--models", type=lambda text: text.split(","), default=[model for _, model in CASES])
     a = parser.parse_args()
     if unknown := set(a.tasks) - {task for task, _ in CASES}:
         parser.error(f"--tasks: no {', '.join(sorted(unknown))}; known: {', '.join(sorted({t for t, _ in CASES}))}")
     rows = []
-    for task, model in (case for case in CASES if case[0] in a.tasks):
+    for task, model in (case for case in CASES if case[0] in a.tasks and case[1] in a.models):
         records = {}
         for seed in SEEDS:
             for precision in PRECISIONS:
