@@ -77,7 +77,11 @@ def page(rows):
              f"{100 * statistics.mean(r['accuracies']['bf16']):.2f}",
              f"{100 * r['change_mean']:+.2f} ± {100 * r['change_half_interval_95']:.2f}",
              f"{100 * r['sampling_deviation']:.2f}"] for r in rows]
-    settings = "; ".join(dict.fromkeys(f"{r['task']} with `{'`, `'.join(r['settings'])}`" for r in rows))
+    models = {}
+    for r in rows:
+        models.setdefault((r["task"], *r["settings"]), []).append(r["model"])
+    settings = "; ".join(f"{key[0]}, {' and '.join(names)} with `{'`, `'.join(key[1:])}`"
+                         for key, names in models.items())
     return (f"# bf16 beside fp32\n\nWritten by `bench/precision.py`: test accuracy in per cent after "
             f"training with `train.precision` fp32 and bf16, preset small, seeds 0 to {SEEDS[-1]}; "
             f"{settings}. The change is that of the mean over the seeds, with its interval of 95 % "
