@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
+import random
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -44,6 +47,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "path": ("path",),
     "seed": ("seed",),
 }
+# Names that may mean something else: an argument that has a default keeps it.
+_AMBIGUOUS = ("block_len", "channels", "features", "seed", "size", "width")
 _TASK_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "vocabulary": ("vocabulary", "vocab_size", "num_tokens", "n_tokens", "vocabulary_size"),
     "classes": ("classes", "num_classes", "n_classes", "num_labels", "d_output"),
@@ -62,6 +67,25 @@ _SAVED = (
 )
 # training, attention_dropout, dropout, tied_dropout, key, step_key, step, part
 Context = tuple[bool, float, float, bool, int, int, int, int]
+
+
+def seed_generators(seed: int) -> None:
+    """Those of torch, NumPy and Python, from which code of users may draw."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+
+
+@contextlib.contextmanager
+def generators_aside(device: torch.device | None = None) -> Iterator[None]:
+    """What is seeded and drawn inside changes nothing outside."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=[device] if device and device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
 
 
 def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -83,7 +107,7 @@ def _mask_argument(module: torch.nn.Module) -> inspect.Parameter | None:
         if "forward" not in vars(kind):
             continue
         known = _named_parameters(vars(kind)["forward"])
-        for name in (*_MASKS, *_INVERTED_MASKS, *_LENGTHS):
+        for name in (*_INVERTED_MASKS, *_MASKS, *_LENGTHS):
             if name in known:
                 return known[name]
         if not _takes_any_keyword(vars(kind)["forward"]):
@@ -107,6 +131,8 @@ def constructor_arguments(
     arguments = dict(settings)
     for field, names in (_ARGUMENTS if shape.task is None else _TASK_ARGUMENTS).items():
         found = next((name for name in names if name in known), None)
+        if found in _AMBIGUOUS and known[found].default is not inspect.Parameter.empty and "path" not in known:
+            continue
         if found and found not in arguments:
             arguments[found] = getattr(shape, field) if shape.task is None else shape.task[field]
     missing = [
@@ -130,10 +156,14 @@ class _Complex(torch.nn.Module):
 
 def _make_real(module: torch.nn.Module) -> None:
     """Complex parameters become `parametrizations.NAME.original0` and `1`, with their `_optim`."""
+    seen = set()
     for part in list(module.modules()):
         for name, parameter in list(part.named_parameters(recurse=False)):
             if not parameter.is_complex():
                 continue
+            if id(parameter) in seen:
+                raise TypeError(f"complex parameter {name} is in two places; expected one, or two real parameters")
+            seen.add(id(parameter))
             torch.nn.utils.parametrize.register_parametrization(part, name, _Complex(), unsafe=True)
             if optim := getattr(parameter, "_optim", None):
                 for number in (0, 1):
@@ -163,21 +193,35 @@ def _hold(module: torch.nn.Module) -> None:
     _held.update((id(part), part) for part in held)
 
 
-class _WideNorms(TorchFunctionMode):
-    """Layer norms in float32, as autocast has them on a GPU.
-
-    On the CPU, autocast leaves them in bfloat16, and the gradient of their bias stops at 256 equal terms for each
-    thread (torch 2.13 to 2.15). In this mode torch's encoder leaves its fast path, too, which fails on a mask there.
-    """
+class _NoFastPath(TorchFunctionMode):
+    """torch's encoder leaves its fast path for autocast on a GPU only, and fails on a mask on the CPU (torch
+    2.13 to 2.15). Under a mode it leaves it."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        kwargs = kwargs or {}
-        if func is not torch.nn.functional.layer_norm:
-            return func(*args, **kwargs)
-        x = kwargs.pop("input", None) if not args else args[0]
-        return func(x.float(), *args[1:], **kwargs).to(x.dtype)
+        return func(*args, **(kwargs or {}))
+
+
+@functools.cache
+def _widen_norms() -> Any:
+    """Under autocast on the CPU, layer norms compute in float32, as on a GPU.
+
+    torch leaves them in bfloat16 there, and the gradient of their bias stops at 256 equal terms for each thread
+    (torch 2.13 to 2.15).
+    """
+    torch_library: Any = torch.library
+    library = torch_library.Library("aten", "IMPL")
+    without = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+
+    def layer_norm(x: torch.Tensor, *arguments: Any, **more: Any) -> torch.Tensor:
+        with torch._C._ExcludeDispatchKeyGuard(without):
+            wide = x.float() if x.dtype == torch.bfloat16 else x
+            y: torch.Tensor = torch.ops.aten.layer_norm(wide, *arguments, **more)
+            return y.to(x.dtype)
+
+    library.impl("layer_norm", layer_norm, "AutocastCPU")
+    return library
 
 
 def _autocast(x: torch.Tensor, narrow: bool) -> contextlib.ExitStack:
@@ -185,7 +229,8 @@ def _autocast(x: torch.Tensor, narrow: bool) -> contextlib.ExitStack:
     stack = contextlib.ExitStack()
     stack.enter_context(torch.autocast(x.device.type, torch.bfloat16, enabled=narrow))
     if narrow and x.device.type == "cpu":
-        stack.enter_context(_WideNorms())
+        _widen_norms()
+        stack.enter_context(_NoFastPath())
     return stack
 
 
@@ -207,7 +252,7 @@ class Adapted:
         _hold(module)
         _make_real(module)
         self.takes_context = hasattr(module, "forward_in_context")
-        mask = None if self.takes_context else _mask_argument(module)
+        mask = None if self.takes_context else _mask_argument(getattr(module, "_orig_mod", module))  # of torch.compile
         self._mask = None if mask is None else mask.name
         self._insists = mask is not None and mask.default is inspect.Parameter.empty
         for name, parameter in module.named_parameters():
@@ -222,6 +267,7 @@ class Adapted:
                     f"{', '.join(str(dtype).removeprefix('torch.') for dtype in _SAVED)} (or "
                     "register_buffer with persistent=False)"
                 )
+        self._made = self._state()
 
     @property
     def takes_mask(self) -> bool:
@@ -229,6 +275,19 @@ class Adapted:
 
     def to(self, device: str) -> None:
         self.module.to(device)
+        self._made = self._state()
+
+    def _state(self) -> dict[str, int]:
+        """Names and identities of what is trained and saved."""
+        return {name: id(tensor) for name, tensor in {**self.parameters(), **self.buffers()}.items()}
+
+    def _refuse_new_state(self) -> None:
+        made = self._state()
+        if new := [name for name in {**self._made, **made} if self._made.get(name) != made.get(name)]:
+            raise TypeError(
+                f"forward makes or replaces {', '.join(new[:3])}, which is not trained or saved; expected "
+                "the constructor to make it, and a change in place (copy_)"
+            )
 
     def parameters(self) -> dict[str, torch.Tensor]:
         """The trained parameters."""
@@ -236,9 +295,12 @@ class Adapted:
 
     def buffers(self) -> dict[str, torch.Tensor]:
         """The state that a checkpoint holds: frozen parameters and persistent buffers."""
-        saved = self.module.state_dict(keep_vars=True)
+        # Not those of state_dict(), whose hooks may rename them.
+        passing = {
+            id(part._buffers[name]) for part in self.module.modules() for name in part._non_persistent_buffers_set
+        }
         frozen = {n: p for n, p in self.module.named_parameters() if not p.requires_grad}
-        return {**frozen, **{n: b for n, b in self.module.named_buffers() if n in saved}}
+        return {**frozen, **{n: b for n, b in self.module.named_buffers() if id(b) not in passing}}
 
     def _optim(self) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
         """The group of each trained parameter that has an attribute `_optim`, and the groups.
@@ -250,6 +312,10 @@ class Adapted:
         for name, parameter in self.parameters().items():
             if not (optim := getattr(parameter, "_optim", None)):
                 continue
+            if unknown := sorted({*optim} - {"name", "lr", "weight_decay"}):
+                raise TypeError(f"_optim of {name} has {', '.join(unknown)}; expected lr, weight_decay and name")
+            if optim.get("lr") is not None and not optim["lr"] > 0:
+                raise TypeError(f"_optim of {name} has the rate {optim['lr']}; expected one above 0, or requires_grad_(False)")
             same = next((group for group, other in groups.items() if other == optim), None)
             group = same or str(optim.get("name") or f"optim{len(groups) + 1}")
             if groups.setdefault(group, dict(optim)) != optim:
@@ -287,7 +353,7 @@ class Adapted:
             return self._checked(y, x)
         changes = _changes(x)
         # Dropout and the like draw the same numbers for the same step, also after a resume.
-        torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
+        seed_generators(key & 0x7FFFFFFFFFFFFFFF)
         inputs = expected = x
         if self.task is not None:
             inputs, mask = self._whole_input(x, mask)
@@ -296,6 +362,8 @@ class Adapted:
             y = self.module(inputs, **self._padding(inputs, mask))
         if _changes(x) != changes:
             raise ValueError("forward changes its input in place (relu_ for relu?)")
+        if training:
+            self._refuse_new_state()
         y = y[0] if isinstance(y, (tuple, list)) and y else y
         if self.bf16 and isinstance(y, torch.Tensor) and y.dtype == torch.bfloat16:
             y = y.float()

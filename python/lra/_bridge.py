@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from . import _probe
-from ._adapter import Adapted, Shape, adapt
+from ._adapter import Adapted, Shape, adapt, generators_aside, seed_generators
 from ._code import code_hash, origins
 
 _layers: dict[int, Adapted] = {}
@@ -132,8 +132,8 @@ def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adap
     arguments = json.loads(settings)
     task = arguments.pop("whole", None)
     where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with generators_aside():
+        seed_generators(seed)
         return adapt(find_class(name), arguments, where)
 
 

@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from . import _bridge, _code, _program, data
+from ._adapter import generators_aside
 from ._program import Error
-from .nn import place_tensors
+from .nn import REPLACED, identities, place_tensors
 
 _BYTE_TASKS = ("text", "retrieval")
 
@@ -46,6 +47,7 @@ class Model(torch.nn.Module):
         self._facts: dict[str, Any] = json.loads(self._model.facts())
         self.checkpoint, self.step = self._facts["checkpoint"], self._facts["step"]
         place_tensors(self, self._model.parameters(), self._model.buffers())
+        self._made = identities(self)
         self.eval()
 
     @property
@@ -77,7 +79,10 @@ class Model(torch.nn.Module):
         counts = self._lengths(rows, lengths) if self._facts["padded"] else None
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
-        logits: torch.Tensor = self._model.forward(rows, counts, self.training, key, step)
+        if identities(self) != self._made:
+            raise RuntimeError(REPLACED.format("a loaded model"))
+        with generators_aside(self.device):
+            logits: torch.Tensor = self._model.forward(rows, counts, self.training, key, step)
         return logits
 
     def _check_ids(self, rows: torch.Tensor) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from ._adapter import Adapted, Context, WrongShape
+from ._adapter import Adapted, Context, WrongShape, generators_aside
 
 _EXAMPLES, _LONGEST = 3, 256
 _LONG = 4096  # positions of the one example in bfloat16
@@ -49,8 +49,8 @@ def faults(layer: Adapted, *, has_padding: bool = True, bf16: bool = False) -> l
 
 @contextlib.contextmanager
 def _aside() -> Iterator[None]:
-    """Without warnings, and with a state of torch's generator that ends here."""
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    """Without warnings, and with states of generators that end here."""
+    with generators_aside(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         yield

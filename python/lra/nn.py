@@ -43,6 +43,18 @@ def _place(root: torch.nn.Module, name: str) -> torch.nn.Module:
     return module
 
 
+REPLACED = (
+    "weights of {} were replaced, pruned or parametrized, and it would compute without that; copy "
+    "into them (load_state_dict)"
+)
+
+
+def identities(module: torch.nn.Module) -> dict[str, int]:
+    """Of its tensors, by name: torch.nn.utils.prune and parametrize keep a tensor and rename it."""
+    tensors = (*module.named_parameters(), *module.named_buffers())
+    return {name: id(tensor) for name, tensor in tensors}
+
+
 class Mixer(torch.nn.Module):
     """A sequence layer of the program.
 
@@ -80,12 +92,7 @@ class Mixer(torch.nn.Module):
         place_tensors(self, parameters, self._mixer.buffers())
         for name in groups:
             parameters[name]._optim = _optim(self.model, groups[name])
-        self._made = self._tensors()
-
-    def _tensors(self) -> dict[str, int]:
-        """Names and identities: torch.nn.utils.prune and parametrize keep a tensor and rename it."""
-        tensors = (*self.named_parameters(), *self.named_buffers())
-        return {name: id(tensor) for name, tensor in tensors}
+        self._made = identities(self)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Mixer:
         """Casts and moves buffers in place, as torch does with parameters: the layer holds them."""
@@ -135,11 +142,8 @@ class Mixer(torch.nn.Module):
         step_key: int, step: int, part: int,
     ) -> torch.Tensor:
         """Called by the encoder: layers/context.h."""
-        if self._tensors() != self._made:
-            raise RuntimeError(
-                "weights of an lra.nn layer were replaced, pruned or parametrized, and it would "
-                "compute without that; copy into them (load_state_dict)"
-            )
+        if identities(self) != self._made:
+            raise RuntimeError(REPLACED.format("an lra.nn layer"))
         if mask is not None:
             mask = mask.to(torch.uint8)
         result: torch.Tensor = self._mixer.forward(

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import lra
 import numpy as np
 import torch
+import torch.nn.utils.prune
 from lra._code import importing, source_files
 from lra._run import half_width95
 from lra._words import flat, in_python, settings_words, toml
@@ -216,6 +218,16 @@ class LoadedModel(Folder):
         self.assertIn("encoder.layers.0.mixer.shift", dict(model.named_buffers()))
         self.assertEqual(model.changed_code, "")
         self.check("listops", self.train("listops", None, "whole", model=my_layers.Bag))
+        tokens = torch.from_numpy(lra.data.load("listops", "test", self.data).batch([0, 1]).tokens)
+        generators = (lambda: torch.rand(()).item(), np.random.rand, random.random)
+        for draw in generators:
+            with self.subTest(draw):
+                drawn = {draw() for _ in range(3) if model(tokens) is not None}
+                self.assertEqual(len(drawn), 3, "generators of the caller go on")
+        pruned = lra.arena.load(layer)
+        torch.nn.utils.prune.l1_unstructured(pruned.get_submodule("encoder.layers.1.mixer.mix"), "weight", amount=1.0)
+        with self.assertRaisesRegex(RuntimeError, "weights of a loaded model were replaced, pruned or parametrized"):
+            pruned(tokens)
         exported = lra.arena.export(layer, self.folder / "exported")
         split = lra.data.load("listops", "test", self.data)
         self.assertTrue(torch.equal(lra.arena.load(exported).predict(split[:4]).classes, model.predict(split[:4]).classes))

@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import random
 import sys
 import unittest
 
+import numpy as np
 import torch
 import torch.utils.checkpoint
 
@@ -158,6 +160,62 @@ class AfterResidual(torch.nn.LayerNorm):
         return y if residual is None else residual + y
 
 
+class RenamesState(torch.nn.Module):
+    """As torch's checkpoint_wrapper does."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.part = torch.nn.Module()
+        self.part.norm = torch.nn.BatchNorm1d(dim)
+        self.part.register_buffer("cache", torch.ones(1), persistent=False)
+        self._register_state_dict_hook(self.rename)
+
+    @staticmethod
+    def rename(module, state, prefix, metadata):
+        for name in list(state):
+            state[name.replace("part.", "")] = state.pop(name)
+
+
+class ReplacesBuffer(torch.nn.Linear):
+    def __init__(self, dim):
+        super().__init__(dim, dim)
+        self.register_buffer("mean", torch.zeros(dim))
+
+    def forward(self, x):
+        self.mean = 0.5 * self.mean + 0.5 * x.detach().mean((0, 1))
+        return super().forward(x - self.mean)
+
+
+class MakesLayer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = None
+
+    def forward(self, x):
+        if self.layer is None:
+            self.layer = torch.nn.Linear(x.shape[2], x.shape[2])
+        return self.layer(x)
+
+
+class DrawsAnywhere(torch.nn.Module):
+    def forward(self, x):
+        drawn = torch.tensor([random.random(), np.random.rand(), torch.rand(()).item()])
+        return torch.nn.functional.pad(drawn, (0, x.shape[2] - 3)) * x
+
+
+class TwoPlaces(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.part = torch.nn.Module()
+        self.weight = self.part.weight = torch.nn.Parameter(torch.ones(dim, dtype=torch.complex64))
+
+
+class Blocks(torch.nn.Module):
+    def __init__(self, dim, block_len=16, seed=5, max_len=8):
+        super().__init__()
+        self.sizes = block_len, seed, max_len
+
+
 class Counts(torch.nn.Module):
     """Gradients of layer norms and an embedding that are a number of tokens."""
 
@@ -168,7 +226,8 @@ class Counts(torch.nn.Module):
     def forward(self, x):
         y = torch.zeros_like(x)
         y[:, 1:] = self.norm(x)[:, 1:]  # of one dtype
-        y = y + torch.nn.functional.pad(self.norm(x)[:, :1], (0, 0, 0, x.shape[1] - 1))
+        first = torch.utils.checkpoint.checkpoint(self.norm, x[:, :1], use_reentrant=False)
+        y = y + torch.nn.functional.pad(first, (0, 0, 0, x.shape[1] - 1))
         return self.other(None, x) + self.table(x.new_zeros(x.shape[:2], dtype=torch.long)) + y
 
 
@@ -442,6 +501,43 @@ class Checks(unittest.TestCase):
                     y, alone = (layer(x[:n], mask[:n], None, (False, 0.0, 0.0, False, 1, 1, 0, 0)) for n in (2, 1))
                 self.assertTrue(y.isfinite().all())
                 torch.testing.assert_close(y[:1], alone)
+
+    def made(self, kind, settings=None, dim=16):
+        return adapt(kind, settings or {}, Shape(dim=dim, heads=2, head_dim=8, max_length=64, layer=0))
+
+    def test_buffers_are_saved_whatever_hooks_call_them(self):
+        self.assertIn("part.norm.running_mean", self.made(RenamesState).buffers())
+        self.assertNotIn("part.cache", self.made(RenamesState).buffers())
+
+    def test_state_that_training_would_not_know_is_refused(self):
+        for kind, name in ((ReplacesBuffer, "mean"), (MakesLayer, "layer.weight")):
+            with self.subTest(kind), self.assertRaisesRegex(TypeError, f"forward makes or replaces {name}"):
+                self.made(kind)(torch.ones(2, 64, 16), None, None, (True, 0.0, 0.0, False, 1, 1, 0, 0))
+
+    def test_every_generator_is_seeded_by_the_key(self):
+        layer = self.made(DrawsAnywhere)
+        x = torch.ones(2, 64, 16)
+        one, same, other = (layer(x, None, None, (True, 0.0, 0.0, False, key, key, 0, 0)) for key in (1, 1, 2))
+        self.assertTrue(torch.equal(one, same))
+        for channel in range(3):
+            self.assertFalse(torch.equal(one[..., channel], other[..., channel]), channel)
+
+    def test_optimizer_settings_that_would_not_be_kept_are_refused(self):
+        for optim, said in (({"lr": 0.0}, "rate 0.0; expected one above 0"), ({"learning_rate": 1.0}, "has learning_rate")):
+            layer = self.made(Pointwise)
+            layer.module.weight._optim = optim
+            with self.subTest(optim), self.assertRaisesRegex(TypeError, said):
+                layer.groups()
+
+    def test_complex_parameters_in_two_places_are_refused(self):
+        with self.assertRaisesRegex(TypeError, "complex parameter weight is in two places"):
+            self.made(TwoPlaces)
+
+    def test_arguments_that_may_mean_something_else_keep_their_defaults(self):
+        self.assertEqual(self.made(Blocks).module.sizes, (16, 5, 64))
+
+    def test_a_compiled_layer_has_its_mask(self):
+        self.assertTrue(self.made(lambda dim: torch.compile(TorchAttention(dim), backend="eager")).takes_mask)
 
     def test_float32_stays_under_autocast_of_the_caller(self):
         layer = adapt(Linear, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))

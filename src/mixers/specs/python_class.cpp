@@ -24,9 +24,12 @@ bool is_python_class(std::string_view name) { return name.find(':') != std::stri
 std::string python_failure(const std::exception& error) {
   if (dynamic_cast<const PythonError*>(&error)) return error.what();
   // The exception of LibTorch's Python library, which we do not link: only its name is known.
-  const bool from_python =
-      std::string_view(typeid(error).name()).find("python_error") != std::string_view::npos;
-  return from_python ? "the gradient of a Python class: " + printable(error.what()) : "";
+  const std::string_view what = error.what(), type = typeid(error).name();
+  const std::string start = "the gradient of a Python class: ";
+  if (type.find("python_error") != type.npos) return start + printable(error.what());
+  if (what.find("modified by an inplace operation") == what.npos) return "";
+  return start + printable(std::string(what.substr(0, what.find(". Hint")))) +
+         "; a batch takes several calls of forward before it: one with train.trim_padding=false";
 }
 
 constinit const LayerSpec kPythonLayer = {.name = "python",
