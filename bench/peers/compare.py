@@ -259,12 +259,18 @@ def kinds_of(a):
             f"torch.compile{flex if a.device == 'cuda' else ''}, the others are packages.")
 
 
+# Of pages on training in bfloat16, in docs/results.
+LOST_SUMS = (" In bfloat16 on a CPU, gradients of some peers stop at 256 equal terms ([numerics](../numerics.md#bfloat16)): "
+             "their speed says nothing of how they would train.")
+
+
 def page(cells, a):
+    warned = LOST_SUMS if (a.mode, a.dtype, a.device) == ("train", "bf16", "cpu") else ""
     best = list(fastest(cells).values())
     what = "Training" if a.mode == "train" else "Inference"
     epochs = f"## An epoch\n\n{tables.markdown(EPOCH_HEADER, map(epoch, best))}\n" if a.mode == "train" else ""
     return (f"# {what} speed beside other implementations\n\nWritten by `{command_of(a)}`; "
-            f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. {kinds_of(a)}\n\n"
+            f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. {kinds_of(a)}{warned}\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(header(a), map(line_of, best))}\n"
             f"## Against the targets\n\n"
             f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n{epochs}"

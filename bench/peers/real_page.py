@@ -62,7 +62,7 @@ def page(cells, a):
             f"--windows {a.windows}`; the head of "
             "`bench/peers/real_batches.py` says how. Tokens are those without padding. Ratio above 1: lra is faster. "
             "Memory of a peer: of all sequences of the batch at the full length, on the line through "
-            "that of one and that of two.\n\n"
+            f"that of one and that of two.{compare.LOST_SUMS if a.dtype == 'bf16' else ''}\n\n"
             f"{note}## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
             "## Against the targets\n\nThe ratio is to the better way of the fastest peer.\n\n"
             f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n"
