@@ -101,8 +101,10 @@ def main():
     parser.add_argument("--tasks", type=lambda text: text.split(","), default=[task for task, _ in CASES])
     parser.add_argument("--models", type=lambda text: text.split(","), default=[model for _, model in CASES])
     a = parser.parse_args()
-    if unknown := set(a.tasks) - {task for task, _ in CASES}:
-        parser.error(f"--tasks: no {', '.join(sorted(unknown))}; known: {', '.join(sorted({t for t, _ in CASES}))}")
+    for flag, given, known in (("--tasks", a.tasks, {task for task, _ in CASES}),
+                               ("--models", a.models, {model for _, model in CASES})):
+        if unknown := set(given) - known:
+            parser.error(f"{flag}: no {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
     rows = []
     for task, model in (case for case in CASES if case[0] in a.tasks and case[1] in a.models):
         records = {}

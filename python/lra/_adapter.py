@@ -47,7 +47,8 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "path": ("path",),
     "seed": ("seed",),
 }
-# Names that may mean something else: an argument that has a default keeps it.
+# Names that may mean something else: an argument that has a default keeps it, but for the seed of a constructor that
+# also takes a path, as those of lra.nn do.
 _AMBIGUOUS = ("block_len", "channels", "features", "seed", "size", "width")
 _TASK_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "vocabulary": ("vocabulary", "vocab_size", "num_tokens", "n_tokens", "vocabulary_size"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from ._adapter import Adapted, Context, WrongShape, generators_aside
+from ._adapter import Adapted, Context, WrongShape, generators_aside, seed_generators
 
 _EXAMPLES, _LONGEST = 3, 256
 _LONG = 4096  # positions of the one example in bfloat16
@@ -52,7 +52,7 @@ def _aside() -> Iterator[None]:
     """Without warnings, and with states of generators that end here."""
     with generators_aside(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.manual_seed(0)
+        seed_generators(0)
         yield
 
 

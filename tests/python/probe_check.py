@@ -20,6 +20,8 @@ from lra._probe import faults
 TASK = {"vocabulary": 17, "classes": 10, "length": 64, "towers": 1, "values": False}
 VALUES = {**TASK, "values": True, "channels": 3}
 PAIRS = {**TASK, "towers": 2}
+# Contexts of a call, with the key 1.
+TRAINING, EVALUATION = ((training, 0.0, 0.0, False, 1, 1, 0, 0) for training in (True, False))
 
 
 class Linear(torch.nn.Module):
@@ -414,10 +416,12 @@ class LastState(torch.nn.Module):
 
 
 class Checks(unittest.TestCase):
+    def made(self, kind, task=None, length=64):
+        return adapt(kind, {}, Shape(dim=16, heads=2, head_dim=8, max_length=length, layer=0, task=task))
+
     def found(self, kind, task=None, length=64, **more):
         torch.manual_seed(5)
-        shape = Shape(dim=16, heads=2, head_dim=8, max_length=length, layer=0, task=task)
-        return faults(adapt(kind, {}, shape), **more)
+        return faults(self.made(kind, task, length), **more)
 
     def test_each_mistake_is_named_alone(self):
         for kind, task, said in (
@@ -441,7 +445,8 @@ class Checks(unittest.TestCase):
 
     def test_honest_layers_have_none(self):
         for kind, task in (
-            (Linear, None), (TorchAttention, None), (TorchEncoder, None), (Softmax, None), (BatchNorm, None), (BeginsAtZero, None), (Recomputed, None),
+            (Linear, None), (TorchAttention, None), (TorchEncoder, None), (Softmax, None), (BatchNorm, None),
+            (BeginsAtZero, None), (Recomputed, None),
             (NoMemoryTokens, None), (CausalLSTM, None), (PackedLSTM, None), (OneLength, None), (Pointwise, None),
             (Fails, None), (MaskedBag, TASK), (PaddingToken, TASK), (LastState, VALUES),
         ):
@@ -466,27 +471,27 @@ class Checks(unittest.TestCase):
 
     def test_long_sums_of_gradients_in_bfloat16_are_whole(self):
         """A layer norm's would stop at 256 for each thread in torch 2.13, under autocast, too."""
-        layer = adapt(Counts, {}, Shape(dim=16, heads=2, head_dim=8, max_length=4000, layer=0))
-        y = layer(torch.randn(8, 4000, 16).bfloat16(), None, None, (True, 0.0, 0.0, False, 1, 1, 0, 0))
+        layer = self.made(Counts, length=4000)
+        y = layer(torch.randn(8, 4000, 16).bfloat16(), None, None, TRAINING)
         y.backward(torch.ones_like(y))
         for name in ("norm.bias", "other.bias", "table.weight"):
             self.assertTrue(layer.module.get_parameter(name).grad.eq(32_000).all(), name)
 
     def test_the_encoder_of_torch_takes_masks_in_bfloat16(self):
         """Its fast path of evaluation would fail under autocast on the CPU, in torch 2.13."""
-        layer = adapt(TorchEncoder, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))
+        layer = self.made(TorchEncoder)
         mask = (torch.arange(64) < torch.tensor([[64], [40]])).to(torch.uint8)
         x = torch.randn(2, 64, 16)
         with torch.no_grad():
-            y, wide = (layer(t, mask, None, (False, 0.0, 0.0, False, 1, 1, 0, 0)) for t in (x.bfloat16(), x))
+            y, wide = (layer(t, mask, None, EVALUATION) for t in (x.bfloat16(), x))
         self.assertLess(float((y.float() - wide)[mask.bool()].norm() / wide[mask.bool()].norm()), 0.02)
 
     def test_a_whole_model_in_bfloat16_runs_under_autocast(self):
-        seen, tokens, context = [], torch.ones(2, 64, dtype=torch.uint8), (True, 0.0, 0.0, False, 1, 1, 0, 0)
+        seen, tokens = [], torch.ones(2, 64, dtype=torch.uint8)
         for task in (TASK, {**TASK, "bf16": True}):
-            model = adapt(Bag, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task))
+            model = self.made(Bag, task)
             model.module.head.register_forward_hook(lambda *args: seen.append(args[2].dtype))
-            self.assertEqual(model(tokens, None, None, context).dtype, torch.float32)
+            self.assertEqual(model(tokens, None, None, TRAINING).dtype, torch.float32)
         self.assertEqual(seen, [torch.float32, torch.bfloat16])
         self.assertEqual(self.found(MaskedBag, {**TASK, "bf16": True}, bf16=True), [])
 
@@ -494,16 +499,13 @@ class Checks(unittest.TestCase):
         mask = (torch.arange(64) < torch.tensor([[64], [0]])).to(torch.uint8)
         for kind in (TorchAttention, TorchEncoder, Softmax, PackedLSTM):
             with self.subTest(kind):
-                layer = adapt(kind, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))
+                layer = self.made(kind)
                 layer.module.eval()
                 x = torch.randn(2, 64, 16)
                 with torch.no_grad():
-                    y, alone = (layer(x[:n], mask[:n], None, (False, 0.0, 0.0, False, 1, 1, 0, 0)) for n in (2, 1))
+                    y, alone = (layer(x[:n], mask[:n], None, EVALUATION) for n in (2, 1))
                 self.assertTrue(y.isfinite().all())
                 torch.testing.assert_close(y[:1], alone)
-
-    def made(self, kind, settings=None, dim=16):
-        return adapt(kind, settings or {}, Shape(dim=dim, heads=2, head_dim=8, max_length=64, layer=0))
 
     def test_buffers_are_saved_whatever_hooks_call_them(self):
         self.assertIn("part.norm.running_mean", self.made(RenamesState).buffers())
@@ -512,12 +514,12 @@ class Checks(unittest.TestCase):
     def test_state_that_training_would_not_know_is_refused(self):
         for kind, name in ((ReplacesBuffer, "mean"), (MakesLayer, "layer.weight")):
             with self.subTest(kind), self.assertRaisesRegex(TypeError, f"forward makes or replaces {name}"):
-                self.made(kind)(torch.ones(2, 64, 16), None, None, (True, 0.0, 0.0, False, 1, 1, 0, 0))
+                self.made(kind)(torch.ones(2, 64, 16), None, None, TRAINING)
 
     def test_every_generator_is_seeded_by_the_key(self):
         layer = self.made(DrawsAnywhere)
         x = torch.ones(2, 64, 16)
-        one, same, other = (layer(x, None, None, (True, 0.0, 0.0, False, key, key, 0, 0)) for key in (1, 1, 2))
+        one, same, other = (layer(x, None, None, (*TRAINING[:4], key, key, 0, 0)) for key in (1, 1, 2))
         self.assertTrue(torch.equal(one, same))
         for channel in range(3):
             self.assertFalse(torch.equal(one[..., channel], other[..., channel]), channel)
@@ -540,14 +542,14 @@ class Checks(unittest.TestCase):
         self.assertTrue(self.made(lambda dim: torch.compile(TorchAttention(dim), backend="eager")).takes_mask)
 
     def test_float32_stays_under_autocast_of_the_caller(self):
-        layer = adapt(Linear, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))
+        layer = self.made(Linear)
         with torch.autocast("cpu", torch.bfloat16):
-            y = layer(torch.randn(2, 64, 16), torch.ones(2, 64), None, (False, 0.0, 0.0, False, 1, 1, 0, 0))
+            y = layer(torch.randn(2, 64, 16), torch.ones(2, 64), None, EVALUATION)
         self.assertEqual(y.dtype, torch.float32)
 
     def test_the_generator_of_torch_stays_where_it_was(self):
         torch.manual_seed(5)
-        adapted = adapt(Linear, {}, Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0))
+        adapted = self.made(Linear)
         torch.manual_seed(3)
         expected = torch.rand(1)
         torch.manual_seed(3)
