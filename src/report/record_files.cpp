@@ -12,16 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_analysis(const fs::path& path) {
-  return path.extension() == ".json" && path.parent_path().filename() == "analysis";
-}
-
 // The files that a search looks for: run records, with or without those of a sweep's runs that it
 // did not choose, or analyses.
 enum class Wanted { kRuns, kAllRuns, kAnalyses };
 
 bool is_wanted(const fs::path& path, Wanted wanted) {
-  return wanted == Wanted::kAnalyses ? is_analysis(path) : path.filename() == "record.json";
+  if (wanted != Wanted::kAnalyses) return path.filename() == "record.json";
+  return path.extension() == ".json" && path.parent_path().filename() == "analysis";
 }
 
 // A report is of the runs that a sweep chose.
@@ -94,6 +91,10 @@ std::vector<std::string> pictures_of(const AnalysisRecord& record) {
   return names;
 }
 
+bool is_png(std::string_view bytes) {
+  return bytes.starts_with(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16));
+}
+
 void load_pictures(const fs::path& folder, Analysis& analysis, std::vector<std::string>* problems) {
   for (const std::string& name : pictures_of(analysis.record)) {
     const std::string path = (folder / name).string();
@@ -144,10 +145,6 @@ std::string reason_to_leave_out(AnalysisRecord& analysis, const fs::path& path) 
 }
 
 }  // namespace
-
-bool is_png(std::string_view bytes) {
-  return bytes.starts_with(std::string_view("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16));
-}
 
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems) {

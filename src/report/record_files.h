@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "records/analysis_record.h"
@@ -41,8 +40,5 @@ inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 // has replaced since. A path without analyses is not a problem.
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
-
-// True if `bytes` begin as a PNG file does.
-bool is_png(std::string_view bytes);
 
 }  // namespace lra::report

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "records/find_setting.h"
 #include "report/formats/formats.h"
-#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {
@@ -18,21 +17,18 @@ struct NamedFormat {
   std::string (*table)(const Table& table) = nullptr;  // null: has no form for a single table
 };
 
-std::string plain_table(const Table& table) { return text_table(table, false); }
-
-// A picture is of one table.
-std::string format_svg(const ReportInput& input) { return svg_table(results_table(input.board)); }
-
 constinit const NamedFormat kFormats[] = {
     // in the order of Format
-    {"text", format_text, plain_table},
+    {"text", format_text, [](const Table& table) { return text_table(table, false); }},
     {"summary", format_summary},
     {"md", format_markdown, markdown_table},
     {"csv", format_csv},
     {"json", format_json},
     {"latex", format_latex, latex_table},
     {"html", format_html},
-    {"svg", format_svg, svg_table},
+    // A picture is of one table.
+    {"svg", [](const ReportInput& input) { return svg_table(results_table(input.board)); },
+     svg_table},
 };
 
 // True for formats for people; formats for programs have one list of tasks.

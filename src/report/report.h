@@ -8,14 +8,11 @@
 // interval and marks. Non-goals: to compute with tensors, to read data, network requests.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "records/run_record.h"
-#include "report/record_files.h"
-#include "report/tables/literature.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -24,19 +21,6 @@ enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kSvg
 
 // "text", "summary", "md", "csv", "json", "latex", "html" or "svg"; anything else is an lra::Error.
 Format parse_format(std::string_view name);
-
-struct ReportOptions {
-  std::string title = "Long Range Arena";
-  std::vector<std::string> problems = {};  // from collect_records: listed in the notes
-  std::vector<Analysis> analyses = {};     // from collect_analyses
-  Literature literature = {};              // from read_literature
-  bool show_literature = false;            // text, md; the page has it folded otherwise
-  bool color = false;                      // terminal colors; Format::kText and kSummary
-  std::string compare = {};  // the model that Comparisons sets against others; empty: the best
-  // Only the table of results, with these columns and rows: text, md, latex and svg.
-  std::optional<ResultsChoice> results = {};
-  bool braille = false;  // curves of braille dots; Format::kSummary
-};
 
 // Throws lra::Error if there is no record, or if the records have two versions of one task.
 std::string render(const std::vector<RunRecord>& records, Format format,

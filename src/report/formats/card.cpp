@@ -6,7 +6,6 @@
 #include "io/json.h"
 #include "records/find_setting.h"
 #include "report/formats/markup.h"
-#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/counted.h"
 #include "base/text_format.h"
+#include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
 #include "report/lists.h"
 
@@ -82,8 +83,7 @@ std::string y_axis_svg(const Scale& y, double left, const std::string& title) {
 }
 
 std::string x_axis_svg(const Scale& x, double left, double bottom, const std::string& title) {
-  std::string svg;
-  svg += line_svg("axis", left, bottom, kRight, bottom);
+  std::string svg = line_svg("axis", left, bottom, kRight, bottom);
   for (const double tick : x.ticks) {
     svg += line_svg("axis", x(tick), bottom, x(tick), bottom + 4) +
            text_svg(x(tick), bottom + 18, "middle", x.text(tick), "tick");
@@ -99,16 +99,17 @@ std::string svg_of(const char* kind, const std::string& description, const std::
 
 // Draws in units of steps and percents, so that the script reads values where it sees lines; the
 // sign is SVG's, whose y points down.
-std::string curve_svg(const ChartLine& line) {
+std::string curve_svg(const Curve& curve) {
   std::string path;
-  for (const ChartPoint& point : line.points) {
-    path += (path.empty() ? "M" : "L") + fixed(point.x, 0) + " " + fixed(-point.y, 2);
+  for (const Evaluation& point : curve.points) {
+    path += (path.empty() ? "M" : "L") + std::to_string(point.step) + " " +
+            fixed(-100 * point.accuracy, 2);
   }
   // A path of one point draws nothing; a zero-length line with round ends draws a dot.
-  const bool is_single = line.points.size() == 1;
+  const bool is_single = curve.points.size() == 1;
   return filled(R"(<path class="curve {}{}" d="{}{}">{}</path>)",
-                {style_class(line.style), is_single ? " dot" : "", path, is_single ? "h0" : "",
-                 title_svg(line.name)}) +
+                {style_class(curve.style), is_single ? " dot" : "", path, is_single ? "h0" : "",
+                 title_svg(curve.name)}) +
          "\n";
 }
 
@@ -180,19 +181,23 @@ std::string shortened(const std::string& name) {
   return name.size() <= kMost ? name : clean(name.substr(0, kMost)) + "...";
 }
 
-std::string panel_line_svg(const std::vector<ChartPanelPoint>& points, const Scale& x,
-                           const Scale& y, bool is_ordered) {
+std::string panel_line_svg(const BreakdownGrid& grid, const BreakdownGrid::Run& run, const Scale& x,
+                           const Scale& y) {
   std::string svg, line;
-  for (const ChartPanelPoint& p : points) {
-    const double at = x(p.place), high = std::min(y.ticks.back(), p.value + p.half_width),
-                 low = std::max(y.low(), p.value - p.half_width);
-    line += filled("{},{} ", {at, y(p.value)});
-    svg += filled("<g>{}{}<circle class=\"c0\" cx=\"{}\" cy=\"{}\" r=\"3\"/></g>\n",
-                  {title_svg(filled("{}: {} ± {} %, ", {p.name, p.value, p.half_width}) +
-                             counted(p.num_examples, "example")),
-                   line_svg("interval", at, y(low), at, y(high)), at, y(p.value)});
+  for (size_t i = 0; i < run.points.size(); ++i) {
+    const auto& [value, half_width, num_examples] = run.points[i];
+    if (num_examples == 0) continue;
+    const double at = x(static_cast<double>(i)),
+                 high = std::min(y.ticks.back(), value + half_width),
+                 low = std::max(y.low(), value - half_width);
+    line += filled("{},{} ", {at, y(value)});
+    svg += filled(
+        "<g>{}{}<circle class=\"c0\" cx=\"{}\" cy=\"{}\" r=\"3\"/></g>\n",
+        {title_svg(filled("{}, {}: {} ± {} %, ", {run.label, grid.groups[i], value, half_width}) +
+                   counted(num_examples, "example")),
+         line_svg("interval", at, y(low), at, y(high)), at, y(value)});
   }
-  if (!is_ordered) return svg;
+  if (!grid.is_ordered) return svg;
   return svg + filled("<polyline class=\"curve c0\" points=\"{}\"/>\n", {line});
 }
 
@@ -213,19 +218,21 @@ std::string panel_names_svg(const Scale& x, double at, const std::vector<std::st
   return svg;
 }
 
-std::string panel_svg(const ChartPanel& panel, const Scale& x, const Scale& y,
-                      const std::vector<std::string>& groups, bool is_ordered) {
-  std::string svg = panel_names_svg(x, y.begin + 20, groups);
+std::string panel_svg(const BreakdownGrid& grid, const std::string& model, const Scale& x,
+                      const Scale& y) {
+  std::string svg = panel_names_svg(x, y.begin + 20, grid.groups);
   for (const double tick : {y.ticks.front(), y.ticks.back()}) {
     svg += line_svg("grid", x.begin, y(tick), x.end, y(tick)) +
            text_svg(x.begin - 14, y(tick) + 4, "end", y.text(tick));
   }
-  for (const auto& line : panel.lines) svg += panel_line_svg(line, x, y, is_ordered);
+  for (const BreakdownGrid::Run& run : grid.runs) {
+    if (run.model == model) svg += panel_line_svg(grid, run, x, y);
+  }
   return filled(
       R"(<figure><figcaption>{}</figcaption><svg class="chart panel" viewBox="0 0 260 150" )"
       R"(role="img" aria-label="{}">)"
       "\n{}</svg></figure>\n",
-      {html(panel.name), html(panel.name), svg});
+      {html(model), html(model), svg});
 }
 
 }  // namespace
@@ -241,13 +248,13 @@ std::vector<double> axis_ticks(double low, double high) {
   return ticks;
 }
 
-std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines) {
+std::string line_chart(const std::string& description, const std::vector<Curve>& curves) {
   constexpr double kLeft = 46, kBottom = kHeight - 44;
   Range steps{0, 1}, percents;
-  for (const ChartLine& line : lines) {
-    for (const ChartPoint& point : line.points) {
-      steps.take(point.x);
-      percents.take(point.y);
+  for (const Curve& curve : curves) {
+    for (const Evaluation& point : curve.points) {
+      steps.take(static_cast<double>(point.step));
+      percents.take(100 * point.accuracy);
     }
   }
   // One point is less than the noise of any task.
@@ -258,7 +265,7 @@ std::string line_chart(const std::string& description, const std::vector<ChartLi
                            R"(preserveAspectRatio="none" viewBox="0 {} {} {}">)"
                            "\n{}</svg>",
                            {kLeft, kTop, kRight - kLeft, kBottom - kTop, -y.ticks.back(), x.span(),
-                            y.span(), concatenated(lines, curve_svg)}));
+                            y.span(), concatenated(curves, curve_svg)}));
 }
 
 std::string circle_chart(const std::string& description, const std::string& x_title,
@@ -330,22 +337,21 @@ std::string bar_chart(const std::string& description, const std::string& y_title
   return svg_of("bars", description, svg) + legend_html(entries);
 }
 
-std::string panel_charts(const std::vector<ChartPanel>& panels,
-                         const std::vector<std::string>& groups, bool is_ordered) {
+std::string panel_charts(const BreakdownGrid& grid, const std::vector<std::string>& models) {
   Range values;
-  for (const ChartPanel& panel : panels) {
-    for (const auto& line : panel.lines) {
-      for (const ChartPanelPoint& p : line) {
-        values.take(std::max(0.0, p.value - p.half_width));
-        values.take(std::min(100.0, p.value + p.half_width));
-      }
+  for (const auto& [model, label, points] : grid.runs) {
+    if (std::ranges::find(models, model) == models.end()) continue;
+    for (const auto& [value, half_width, num_examples] : points) {
+      if (num_examples == 0) continue;
+      values.take(std::max(0.0, value - half_width));
+      values.take(std::min(100.0, value + half_width));
     }
   }
   if (values.high < values.low) return "";
-  const double last = std::max(1.0, static_cast<double>(groups.size()) - 1);
+  const double last = std::max(1.0, static_cast<double>(grid.groups.size()) - 1);
   const Scale x{{0, last}, 54, 240}, y = values.scale(124, 10, 1);
   std::string text = "<div class=\"panels\">\n";
-  for (const ChartPanel& panel : panels) text += panel_svg(panel, x, y, groups, is_ordered);
+  for (const std::string& model : models) text += panel_svg(grid, model, x, y);
   return text + "</div>\n";
 }
 
@@ -359,13 +365,14 @@ std::string legend_html(const std::vector<LegendEntry>& entries) {
 }
 
 std::string chart_figure(const std::string& title, const std::string& caption,
-                         const std::vector<std::string>& charts, const std::string& table) {
+                         const std::vector<std::string>& charts, const Table& table) {
   return filled(
       "<figure>\n<h3>{}</h3>\n<div class=\"charts\">\n{}</div>\n{}"
       "<details><summary>As a table</summary>{}</details></figure>\n",
       {html(title),
        concatenated(charts, [](const auto& chart) { return "<div>" + chart + "</div>\n"; }),
-       caption.empty() ? "" : "<figcaption>" + html(caption) + "</figcaption>\n", table});
+       caption.empty() ? "" : "<figcaption>" + html(caption) + "</figcaption>\n",
+       bare_table_html(table)});
 }
 
 }  // namespace lra::report

@@ -1,10 +1,12 @@
 // The charts of the page as inline SVG: they show without scripts, offline and on paper. The page's
-// script lets a reader look into the lines.
+// script lets a reader look into the lines. And learning curves in a terminal.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "records/run_record.h"
+#include "report/tables/breakdown.h"
 
 namespace lra::report {
 
@@ -12,17 +14,16 @@ namespace lra::report {
 // power of ten apart. `high` > `low`, both finite.
 std::vector<double> axis_ticks(double low, double high);
 
+// A learning curve: validation accuracy in percent against training steps.
+struct Curve {
+  std::string name;
+  std::vector<Evaluation> points;  // by step, at least one
+  int style = 0;  // the color, and from the ninth on the dash, that tell it from others on the page
+};
+
 struct ChartPoint {
   double x = 0, y = 0;
 };
-
-// `style`: the color, and from the ninth on the dash, that tell it from others.
-struct ChartLine {
-  std::string name;
-  std::vector<ChartPoint> points;  // by x, at least one
-  int style = 0;
-};
-
 struct ChartCircle {
   std::string name, remark;  // remark: shown to those who point at it
   ChartPoint at;
@@ -36,27 +37,16 @@ struct ChartBars {
 };
 
 // Each function returns an <svg> with `description` as its text alternative. Titles run along the
-// axes. Lines of percents against training steps: x from 0, y not below.
-std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines);
+// axes.
+std::string line_chart(const std::string& description, const std::vector<Curve>& curves);
 std::string circle_chart(const std::string& description, const std::string& x_title,
                          const std::string& y_title, const std::vector<ChartCircle>& circles);
-// Groups of bars.
 std::string bar_chart(const std::string& description, const std::string& y_title,
                       const std::vector<std::string>& legend, const std::vector<ChartBars>& groups);
 
-struct ChartPanelPoint {
-  std::string name;  // of what it is the value, and its place on the axis
-  double place = 0, value = 0, half_width = 0;
-  int64_t num_examples = 0;
-};
-struct ChartPanel {
-  std::string name;
-  std::vector<std::vector<ChartPanelPoint>> lines;
-};
-// Small multiples: a panel for each, with the same axes, percents against groups, whose points are
-// joined by lines if they are ordered.
-std::string panel_charts(const std::vector<ChartPanel>& panels,
-                         const std::vector<std::string>& groups, bool is_ordered);
+// Small multiples: a panel for each of the models, with the same axes, percents against groups,
+// whose points are joined by lines if they are ordered. Runs of one model share its panel.
+std::string panel_charts(const BreakdownGrid& grid, const std::vector<std::string>& models);
 
 struct LegendEntry {
   std::string name;
@@ -66,6 +56,14 @@ std::string legend_html(const std::vector<LegendEntry>& entries);
 
 // A <figure>: heading, the charts side by side, a caption, and `table` to unfold.
 std::string chart_figure(const std::string& title, const std::string& caption,
-                         const std::vector<std::string>& charts, const std::string& table);
+                         const std::vector<std::string>& charts, const Table& table);
+
+struct TerminalLook {
+  bool color = false;    // escape sequences
+  bool braille = false;  // points of which a character has eight, which needs UTF-8; else letters
+};
+// 80 columns wide. The name and the last accuracy of each curve stand at its end, the best on top.
+// A curve is drawn over those that are worse.
+std::string terminal_chart(std::vector<Curve> curves, const TerminalLook& look);
 
 }  // namespace lra::report

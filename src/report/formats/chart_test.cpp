@@ -12,6 +12,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Of steps and percents.
+Curve curve(const std::string& name, const std::vector<std::pair<int64_t, double>>& points) {
+  Curve made{name, {}};
+  for (const auto& [step, percent] : points) {
+    made.points.push_back({.step = step, .accuracy = percent / 100});
+  }
+  return made;
+}
+
 TEST(Chart, TicksAreRoundAndCoverTheRange) {
   EXPECT_THAT(axis_ticks(0, 5000), ElementsAre(0, 1000, 2000, 3000, 4000, 5000));
   EXPECT_THAT(axis_ticks(47, 71), ElementsAre(45, 50, 55, 60, 65, 70, 75));
@@ -24,7 +33,8 @@ TEST(Chart, TicksAreRoundAndCoverTheRange) {
 }
 
 TEST(Chart, LinesAreDrawnInTheirOwnUnits) {
-  const std::string svg = line_chart("what", {{"a", {{100, 50}, {200, 61.25}}}, {"b", {{1, 2}}}});
+  const std::string svg =
+      line_chart("what", {curve("a", {{100, 50}, {200, 61.25}}), curve("b", {{1, 2}})});
   EXPECT_THAT(svg, HasSubstr("d=\"M100 -50.00L200 -61.25\"><title>a</title>"));
   EXPECT_THAT(svg, HasSubstr("dot\" d=\"M1 -2.00h0\"")) << "a path of one point draws nothing";
   EXPECT_THAT(svg, HasSubstr("viewBox=\"0 -80.0 200.0 80.0\""));
@@ -33,9 +43,9 @@ TEST(Chart, LinesAreDrawnInTheirOwnUnits) {
 
 TEST(Chart, TextsAreEscaped) {
   const std::string bad = "<b>\"&";
-  const std::string svg = line_chart(bad, {{bad, {{1, 2}}}}) +
+  const std::string svg = line_chart(bad, {curve(bad, {{1, 2}})}) +
                           circle_chart(bad, bad, bad, {{bad, bad, {1, 2}}}) +
-                          bar_chart(bad, bad, {bad}, {{bad, {3}}}) + chart_figure(bad, bad, {}, "");
+                          bar_chart(bad, bad, {bad}, {{bad, {3}}}) + chart_figure(bad, bad, {}, {});
   EXPECT_THAT(svg, Not(HasSubstr("<b>")));
 }
 
@@ -51,7 +61,7 @@ TEST(Chart, TicksOfEqualValuesAreApart) {
   EXPECT_THAT(svg, HasSubstr(">5.00M<"));
   EXPECT_THAT(svg, HasSubstr(">5.04M<"));
   EXPECT_THAT(svg, Not(HasSubstr("4999")));
-  const std::string thousands = line_chart("", {{"a", {{2500, 1}, {12500, 2}}}});
+  const std::string thousands = line_chart("", {curve("a", {{2500, 1}, {12500, 2}})});
   EXPECT_THAT(thousands, HasSubstr(">5K<"));
   EXPECT_THAT(thousands, HasSubstr(">0<"));
 }

@@ -3,27 +3,21 @@
 // past the escapes could not run or load anything.
 #include <set>
 
-#include "report/formats/formats.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/comparisons.h"
-#include "report/tables/literature.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
 
 std::string head_html(const std::string& title) {
-  const std::string policy = "default-src 'none'; img-src data:; style-src '" +
-                             csp_hash(page_style()) + "'; script-src '" + csp_hash(page_script()) +
-                             "'; base-uri 'none'; form-action 'none'";
-  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
-         policy +
-         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-         "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
-         html(title) + "</title>\n<style>" + std::string(page_style()) + "</style>\n</head>\n";
+  return filled(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+      "style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n<style>{}</style>\n"
+      "</head>\n",
+      {csp_hash(page_style()), csp_hash(page_script()), html(title), std::string(page_style())});
 }
 
 struct Section {
@@ -98,15 +92,11 @@ std::string published_section(const ReportInput& input) {
       untitled_table_html(table));
 }
 
-std::string tables_section(const std::vector<Table>& tables) {
-  return concatenated(tables, table_html);
-}
-
 std::string paper_tables_section(const ReportInput& input) {
-  return tables_section(efficiency_tables(input, "train")) +
-         tables_section({generalization_table(input.options.analyses)}) +
-         tables_section(efficiency_tables(input, "infer")) +
-         tables_section({convergence_table(input.options.analyses)}) + missing_tables_html(input);
+  return concatenated(efficiency_tables(input, "train"), table_html) +
+         table_html(generalization_table(input.options.analyses)) +
+         concatenated(efficiency_tables(input, "infer"), table_html) +
+         table_html(convergence_table(input.options.analyses)) + missing_tables_html(input);
 }
 
 std::string curves_section(const ReportInput& input) {
@@ -129,12 +119,12 @@ std::string format_html(const ReportInput& input) {
       {"tables", "Tables 2 to 5", paper_tables_section(input)},
       {"figures", "Figures", figures_html(input)},
       {"controls", "Controls",
-       tables_section(
-           {controls_table(input.options.analyses), reach_table(input.options.analyses)})},
+       table_html(controls_table(input.options.analyses)) +
+           table_html(reach_table(input.options.analyses))},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
-       tables_section({training_speed_table(input.board), measurement_table(input.board)})},
-      {"protocols", "Protocols", tables_section({protocol_table(input.board)})},
+       table_html(training_speed_table(input.board)) + table_html(measurement_table(input.board))},
+      {"protocols", "Protocols", table_html(protocol_table(input.board))},
       {"runs", "Runs", runs_html(input.records)},
       {"notes", "The paper's figures", input.board.rows.empty() ? "" : list_html(paper_notes())},
   };
@@ -143,11 +133,12 @@ std::string format_html(const ReportInput& input) {
     return filled("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n",
                   {section.id, html(section.title), section.body});
   });
-  return head_html(clean(input.options.title)) + "<body>\n" + header_html(input, sections) +
-         "<main>\n" + bodies +
-         "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded\n"
-         "from anywhere.</footer>\n<script>" +
-         std::string(page_script()) + "</script>\n</body>\n</html>\n";
+  return head_html(input.options.title) +
+         filled(
+             "<body>\n{}<main>\n{}</main>\n<footer>Made by lra from run records alone. Nothing on "
+             "this page was loaded\nfrom "
+             "anywhere.</footer>\n<script>{}</script>\n</body>\n</html>\n",
+             {header_html(input, sections), bodies, std::string(page_script())});
 }
 
 }  // namespace lra::report

@@ -1,11 +1,8 @@
 // The whole report for programs: the numbers of the leaderboard unrounded, then the records.
-#include "io/json.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
 #include "report/tables/claims.h"
 #include "report/tables/comparisons.h"
-#include "report/tables/tables.h"
 #include "report/tables/trade_off.h"
 
 namespace lra::report {
@@ -15,13 +12,6 @@ Json optional_number(std::optional<double> value) {
   return value ? json_number(*value) : Json(nullptr);
 }
 Json optional_count(std::optional<int64_t> value) { return value ? Json(*value) : Json(nullptr); }
-
-template <typename Items, typename Function>
-Json list_of(const Items& items, const Function& function) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(function(item));
-  return list;
-}
 
 // `function` of the figures, by the task of their columns.
 template <typename Figures, typename Function>
@@ -95,7 +85,7 @@ Json comparison_json(const PairedTest& test) {
 }
 
 Json trade_off_json(const TradeOff& trade_off) {
-  Json points = list_of(trade_off.points, [](const TradeOffPoint& point) {
+  Json points = mapped(trade_off.points, [](const TradeOffPoint& point) {
     return Json{{"model", point.title},
                 {"quality", json_number(point.quality)},
                 {"relative_speed", json_number(point.speed)},
@@ -110,7 +100,7 @@ Json trade_off_json(const TradeOff& trade_off) {
 // The same document with clean() applied to every text, keys included.
 Json cleaned(const Json& json) {
   if (json.is_string()) return clean(json.get<std::string>());
-  if (json.is_array()) return list_of(json, cleaned);
+  if (json.is_array()) return mapped(json, cleaned);
   if (!json.is_object()) return json;
   Json out = Json::object();
   for (const auto& [key, value] : json.items()) out[clean(key)] = cleaned(value);
@@ -187,27 +177,26 @@ Json speed_json(const SpeedRow& row) {
 std::string format_json(const ReportInput& input) {
   const Leaderboard& board = input.board;
   Json json = {{"schema", 1}, {"title", input.options.title}, {"num_runs", board.num_runs}};
-  json["tasks"] = list_of(board.columns, [](const TaskColumn& column) {
+  json["tasks"] = mapped(board.columns, [](const TaskColumn& column) {
     return Json{{"task", column.task}, {"title", column.title}, {"version", column.version}};
   });
-  json["rows"] = list_of(board.rows, [&](const Row& row) { return row_json(board, row); });
+  json["rows"] = mapped(board.rows, [&](const Row& row) { return row_json(board, row); });
   json["baselines"] =
-      list_of(board.baselines, [&](const BaselineRow& row) { return baseline_json(board, row); });
-  json["task_averages"] = list_of(
+      mapped(board.baselines, [&](const BaselineRow& row) { return baseline_json(board, row); });
+  json["task_averages"] = mapped(
       task_averages(board), [&](const TaskAverage& row) { return task_average_json(board, row); });
-  json["measurements"] = list_of(board.speeds, speed_json);
-  json["comparisons"] = list_of(compare_models(input), comparison_json);
-  json["claims"] = list_of(judge_claims(input), claim_json);
+  json["measurements"] = mapped(board.speeds, speed_json);
+  json["comparisons"] = mapped(compare_models(input), comparison_json);
+  json["claims"] = mapped(judge_claims(input), claim_json);
   json["figure3"] = {{"ours", trade_off_json(our_trade_off(input))},
                      {"paper", trade_off_json(paper_trade_off())}};
-  json["analyses"] = list_of(input.options.analyses, [](const Analysis& analysis) {
+  json["analyses"] = mapped(input.options.analyses, [](const Analysis& analysis) {
     return parse_json(to_json(analysis.record), "analysis");
   });
-  const auto text = [](const auto& line) { return Json(std::string(line)); };
-  json["warnings"] = list_of(board.warnings, text);
-  json["left_out"] = list_of(input.options.problems, text);
-  json["notes"] = list_of(paper_notes(), text);
-  json["records"] = list_of(
+  json["warnings"] = board.warnings;
+  json["left_out"] = input.options.problems;
+  json["notes"] = mapped(paper_notes(), [](std::string_view note) { return std::string(note); });
+  json["records"] = mapped(
       input.records, [](const RunRecord& record) { return parse_json(to_json(record), "record"); });
   return cleaned(json).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -1,16 +1,13 @@
 // Tables for \usepackage{booktabs}, ready to be pasted: no comments, no preamble.
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/comparisons.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
 
 // Follows the paper: the best figure of a column is bold, the second underlined.
 std::string latex_cell(const TableCell& cell) {
-  const std::string text = latex(cell.text + signs_of(cell.marks));
+  const std::string text = latex(cell.shown());
   if (cell.emphasis == Emphasis::kBest) return "\\textbf{" + text + "}";
   if (cell.emphasis == Emphasis::kSecond) return "\\underline{" + text + "}";
   return text;

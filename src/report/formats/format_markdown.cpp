@@ -1,8 +1,6 @@
 // GitHub-flavoured Markdown: pipe tables and lists.
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {

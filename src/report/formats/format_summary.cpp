@@ -3,13 +3,9 @@
 #include <set>
 
 #include "base/text_format.h"
+#include "report/formats/chart.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/formats/terminal_chart.h"
-#include "report/report.h"
-#include "report/tables/leaderboard.h"
-#include "report/tables/run_facts.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
@@ -25,9 +21,9 @@ Table accuracies(const Leaderboard& board) {
   }
   if (table.rows.empty()) return table;
   const BaselineRow best = best_of_baselines(board, "best trivial baseline");
-  Cells& cells = table.rows.emplace_back(Cells{{best.name}});
-  for (const auto& accuracy : best.accuracy) cells.push_back({accuracy_text(accuracy)});
-  quiet(cells);
+  std::vector<std::string> texts = mapped(best.accuracy, accuracy_text);
+  texts.insert(texts.begin(), best.name);
+  table.rows.push_back(quiet_cells(texts));
   add_marks(table, std::move(marks));
   return table;
 }
@@ -66,7 +62,7 @@ Table speeds(const Leaderboard& board) {
 std::string curves_text(const ReportInput& input) {
   std::string text;
   for (size_t column = 0; column < input.board.columns.size(); ++column) {
-    std::vector<TerminalCurve> curves;
+    std::vector<Curve> curves;
     for (const Row& row : input.board.rows) {
       for (const size_t run : row.cells[column].runs) {
         auto points = learning_curve(input.records[run]);

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/text_format.h"
+#include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
@@ -12,14 +12,12 @@ constexpr int kTextLetter = 8, kRowHeight = 24, kSpace = 24,
               kBorder = 16;                             // pixels, of text of 14 pixels
 constexpr int kCaptionLetter = 6, kCaptionHeight = 17;  // of the caption
 
-std::string shown(const TableCell& cell) { return cell.text + signs_of(cell.marks); }
-
 std::vector<int> svg_widths(const Table& table) {
   std::vector<int> widths;
   for (const std::string& title : table.header) widths.push_back(display_width(clean(title)));
   for (const auto& row : table.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], display_width(clean(shown(row[i]))));
+      widths[i] = std::max(widths[i], display_width(clean(row[i].shown())));
     }
   }
   for (int& width : widths) width *= kTextLetter;
@@ -44,7 +42,7 @@ std::string table_row_svg(const Table& table, const Cells& row, const std::vecto
     std::string more = is_word ? "" : " text-anchor=\"end\"";
     if (row[i].emphasis == Emphasis::kBest) more += " font-weight=\"bold\"";
     if (row[i].emphasis == Emphasis::kSecond) more += " text-decoration=\"underline\"";
-    svg += text_at(is_word ? x : x + widths[i], y, more, shown(row[i]));
+    svg += text_at(is_word ? x : x + widths[i], y, more, row[i].shown());
     x += widths[i] + kSpace;
   }
   return svg;

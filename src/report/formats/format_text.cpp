@@ -5,8 +5,6 @@
 #include "base/text_format.h"
 #include "report/formats/formats.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
@@ -121,8 +119,7 @@ std::string list_text(const std::string& title, const Lines& lines, bool color) 
 
 std::string text_table(Table table, bool color) {
   clean_texts(table);
-  Cells header = table.header_cells();
-  quiet(header);
+  const Cells header = quiet_cells(table.header);
   const std::vector<int> widths = column_widths(table);
   std::string text = colored(table.title, Emphasis::kBest, color) + "\n\n";
   for (const std::vector<size_t>& page : pages_of(table, widths)) {

@@ -2,25 +2,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "io/json.h"
-#include "report/record_files.h"
-#include "report/tables/leaderboard.h"
-#include "report/tables/speed.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
-
-struct ReportOptions;
-
-// The input of every format.
-struct ReportInput {
-  const std::vector<RunRecord>& records;
-  const Leaderboard& board;
-  const Leaderboard& own;  // of users' own data, if the format keeps it apart; else empty
-  const std::vector<SpeedGrid>& grids;  // of the board's speeds
-  const ReportOptions& options;
-};
 
 std::string format_text(const ReportInput& input);
 // A report that fits a window: accuracies, speed, learning curves.
@@ -39,5 +25,12 @@ std::string format_json(const ReportInput& input);
 std::string format_latex(const ReportInput& input);
 // One self-contained page.
 std::string format_html(const ReportInput& input);
+
+// One table: lines of aligned text, with terminal colors or without; in Markdown, for the LaTeX
+// package booktabs, and as a picture.
+std::string text_table(Table table, bool color);
+std::string markdown_table(const Table& table);
+std::string latex_table(const Table& table);
+std::string svg_table(const Table& table);
 
 }  // namespace lra::report

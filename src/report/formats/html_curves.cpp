@@ -4,16 +4,9 @@
 #include "base/counted.h"
 #include "report/formats/chart.h"
 #include "report/formats/html_parts.h"
-#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {
-
-struct Curve {
-  std::string run;
-  std::vector<Evaluation> points;
-  int style = 0;
-};
 
 const Evaluation& highest(const std::vector<Evaluation>& points) {
   return *std::ranges::max_element(points, {}, &Evaluation::accuracy);
@@ -24,36 +17,22 @@ std::string curves_description(const std::vector<Curve>& curves) {
       curves, {}, [](const Curve& curve) { return highest(curve.points).accuracy; });
   const Evaluation& top = highest(best->points);
   return "Validation accuracy against training step for " +
-         counted(static_cast<int64_t>(curves.size()), "run") + ". The highest is " + best->run +
+         counted(static_cast<int64_t>(curves.size()), "run") + ". The highest is " + best->name +
          ", " + fixed(100 * top.accuracy, 2) + " % at step " + thousands(top.step) + ".";
 }
 
-std::string end_points(const std::vector<Curve>& curves) {
+Table end_points(const std::vector<Curve>& curves) {
   Table table{.title = "End points",
               .caption = "",
               .header = {"Run", "highest, %", "at step", "last, %", "at step"}};
   for (const Curve& curve : curves) {
-    Cells& cells = table.rows.emplace_back(Cells{{curve.run}});
+    Cells& cells = table.rows.emplace_back(Cells{{curve.name}});
     for (const Evaluation& point : {highest(curve.points), curve.points.back()}) {
       cells.push_back({fixed(100 * point.accuracy, 2)});
       cells.push_back({thousands(point.step)});
     }
   }
-  return bare_table_html(table);
-}
-
-std::string curves_figure(const std::string& task, const std::vector<Curve>& curves,
-                          const std::vector<LegendEntry>& legend) {
-  std::vector<ChartLine> lines;
-  for (const Curve& curve : curves) {
-    lines.push_back({.name = curve.run, .points = {}, .style = curve.style});
-    for (const Evaluation& point : curve.points) {
-      lines.back().points.push_back({static_cast<double>(point.step), 100 * point.accuracy});
-    }
-  }
-  return chart_figure(task + ", validation accuracy, %", "",
-                      {line_chart(curves_description(curves), lines) + legend_html(legend)},
-                      end_points(curves));
+  return table;
 }
 
 }  // namespace
@@ -93,7 +72,9 @@ std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard
     std::erase_if(shown, [&](const LegendEntry& entry) {
       return std::ranges::find(curves, entry.style, &Curve::style) == curves.end();
     });
-    text += curves_figure(column.title, curves, shown);
+    text += chart_figure(column.title + ", validation accuracy, %", "",
+                         {line_chart(curves_description(curves), curves) + legend_html(shown)},
+                         end_points(curves));
   }
   return text;
 }

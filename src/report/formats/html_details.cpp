@@ -5,7 +5,6 @@
 #include "base/text_format.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
-#include "report/tables/run_facts.h"
 #include "report/tables/settings.h"
 
 namespace lra::report {
@@ -21,6 +20,9 @@ std::string paper_html(std::optional<double> ours, std::optional<double> paper) 
   }
   return text;
 }
+
+// The id of the record at that place, from 0: "run-1" for the first, which is shown as "Run 1".
+std::string run_id(size_t index) { return "run-" + std::to_string(index + 1); }
 
 // Links to the section Runs: "run 1, run 2".
 std::string run_links(const std::vector<size_t>& runs) {
@@ -119,8 +121,6 @@ std::string row_details_html(const Leaderboard& board, const Row& row) {
   std::erase_if(facts, [](const Fact& fact) { return fact.value.empty(); });
   return text + "</tbody></table>\n<dl>\n" + facts_html(facts) + "</dl>\n";
 }
-
-std::string run_id(size_t index) { return "run-" + std::to_string(index + 1); }
 
 std::string runs_html(const std::vector<RunRecord>& records) {
   std::string text = "<div class=\"runs\">\n";

@@ -8,8 +8,6 @@
 #include "report/formats/chart.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/breakdown.h"
 #include "report/tables/trade_off.h"
 
 namespace lra::report {
@@ -27,29 +25,16 @@ void add_picture(std::vector<std::string>& pictures, const Analysis& analysis,
                             {base64(found->second), html(caption), html(caption)}));
 }
 
-std::string pictures_html(const std::string& title, const std::string& caption,
-                          const std::vector<std::string>& pictures) {
-  std::string text;
-  for (size_t i = 0; i < pictures.size() && i < kMostPictures; ++i) text += pictures[i];
-  if (text.empty()) return "";
-  if (pictures.size() > kMostPictures) {
-    text += caption_html(filled("The first {} of {}.", {kMostPictures, pictures.size()}));
-  }
-  return "<h3>" + html(title) + "</h3>\n" + caption_html(caption) + "<div class=\"pictures\">\n" +
-         text + "</div>\n";
-}
-
 std::string pictures_and_table(const Table& table, const std::string& caption,
-                               const std::vector<std::string>& pictures) {
-  if (table.rows.empty()) return "";
-  const std::string shown = pictures_html(table.title, caption + " " + table.caption, pictures);
-  return shown.empty() ? table_html(table) : shown + bare_table_html(table);
-}
-
-std::string example_caption(const AnalysisRecord& record, const RolloutExample& example) {
-  return filled(
-      "{}, {} example {}: label {}, predicted {}",
-      {analysis_label(record), record.task, example.index, example.label, example.prediction});
+                               std::vector<std::string> pictures) {
+  if (table.rows.empty() || pictures.empty()) return table_html(table);
+  if (const size_t count = pictures.size(); count > kMostPictures) {
+    pictures.resize(kMostPictures);
+    pictures.push_back(caption_html(filled("The first {} of {}.", {kMostPictures, count})));
+  }
+  return filled("<h3>{}</h3>\n{}<div class=\"pictures\">\n{}</div>\n{}",
+                {html(table.title), caption_html(caption + " " + table.caption),
+                 joined(pictures, ""), bare_table_html(table)});
 }
 
 // False for a page of own data alone, which lacks nothing of the paper's.
@@ -73,14 +58,14 @@ std::string figure2(const std::vector<Analysis>& analyses) {
       table.title, table.caption,
       {bar_chart("Required attention span in tokens, compared with uniform attention",
                  "span, tokens", {"measured", "uniform attention"}, groups)},
-      bare_table_html(table));
+      table);
 }
 
 std::string remark_of(const TradeOff& trade_off, const TradeOffPoint& point) {
   std::string text =
       point.title + ": " + fixed(point.quality, 2) + " %, " + speed_text(trade_off, point);
   if (point.examples_per_s) text += ", " + rate_text(point.examples_per_s) + " examples/s";
-  if (point.memory_gb) text += ", " + fixed(*point.memory_gb, 2) + " GB";
+  if (point.memory_gb) text += ", " + gigabytes_text(point.memory_gb);
   return text;
 }
 
@@ -100,8 +85,10 @@ std::string trade_off_chart(const TradeOff& trade_off, bool of_memory) {
                           (of_memory ? "memory; the area of circles is examples per second"
                                      : "training speed; the area of circles is memory") +
                           ", the line the Pareto front.",
-                      of_memory ? "memory, GB" : trade_off.speed_name, trade_off.quality_name,
-                      circles);
+                      of_memory            ? "memory, GB"
+                      : trade_off.is_ratio ? "training speed, Transformer = 1"
+                                           : "training speed, tokens/s",
+                      trade_off.quality_name, circles);
 }
 
 std::string figure3(const ReportInput& input) {
@@ -115,7 +102,7 @@ std::string figure3(const ReportInput& input) {
                          trade_off.caption +
                              " Circle area is memory on the left, examples per second on the "
                              "right; lines are Pareto fronts.",
-                         charts, bare_table_html(trade_off_table(trade_off)));
+                         charts, trade_off_table(trade_off));
   }
   return text;
 }
@@ -131,8 +118,8 @@ std::string figure4(const std::vector<Analysis>& analyses) {
     add_picture(pictures, analysis, result.position_picture,
                 label + ": similarity of each position embedding with all others");
   }
-  const Table table = similarity_table(analyses);
-  return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
+  return pictures_and_table(similarity_table(analyses),
+                            "Red: similar, white: unrelated, blue: opposite.", pictures);
 }
 
 std::string figure5(const std::vector<Analysis>& analyses) {
@@ -140,45 +127,33 @@ std::string figure5(const std::vector<Analysis>& analyses) {
   for (const Analysis& analysis : analyses) {
     if (!analysis.record.rollout) continue;
     for (const RolloutExample& example : analysis.record.rollout->examples) {
-      add_picture(pictures, analysis, example.picture, example_caption(analysis.record, example));
+      add_picture(pictures, analysis, example.picture,
+                  filled("{}, {} example {}: label {}, predicted {}",
+                         {analysis_label(analysis.record), analysis.record.task, example.index,
+                          example.label, example.prediction}));
     }
   }
-  const Table table = rollout_table(analyses);
   return pictures_and_table(
-      table,
+      rollout_table(analyses),
       "Pictures: the example (of Pathfinder, as in Figure 1), and what its prediction attends to.",
       pictures);
 }
 
 constexpr size_t kMaxPanels = 12;  // of a figure: its table has all models
 
-// A panel for each model, in which its seeds are lines.
-std::vector<ChartPanel> panels_of(const BreakdownGrid& grid) {
-  std::vector<ChartPanel> panels;
-  for (const auto& [model, label, points] : grid.runs) {
-    auto panel = std::ranges::find(panels, model, &ChartPanel::name);
-    if (panel == panels.end()) panel = panels.insert(panel, ChartPanel{model, {}});
-    auto& line = panel->lines.emplace_back();
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (points[i].num_examples == 0) continue;
-      line.push_back({label + ", " + grid.groups[i], static_cast<double>(i), points[i].accuracy,
-                      points[i].half_width, points[i].num_examples});
-    }
-  }
-  return panels;
-}
-
 std::string breakdown_figure(const BreakdownGrid& grid) {
-  std::vector<ChartPanel> panels = panels_of(grid);
+  std::vector<std::string> models;
+  for (const BreakdownGrid::Run& run : grid.runs) {
+    if (std::ranges::find(models, run.model) == models.end()) models.push_back(run.model);
+  }
   std::string caption =
       "Percent, with 95 % intervals over the examples of each group; runs of one model together.";
-  if (panels.size() > kMaxPanels) {
+  if (models.size() > kMaxPanels) {
     caption +=
-        filled(" The first {} of {} models; the table has all.", {kMaxPanels, panels.size()});
-    panels.resize(kMaxPanels);
+        filled(" The first {} of {} models; the table has all.", {kMaxPanels, models.size()});
+    models.resize(kMaxPanels);
   }
-  return chart_figure(grid.title, caption, {panel_charts(panels, grid.groups, grid.is_ordered)},
-                      bare_table_html(breakdown_table(grid)));
+  return chart_figure(grid.title, caption, {panel_charts(grid, models)}, breakdown_table(grid));
 }
 
 // A line that names what is not among the records, and the command that makes it.
@@ -222,8 +197,7 @@ std::string quality_and_speed_html(const ReportInput& input) {
                       trade_off.caption +
                           " Up and to the right is better; the area of circles is memory, the line "
                           "the Pareto front.",
-                      {trade_off_chart(trade_off, false)},
-                      bare_table_html(trade_off_table(trade_off)));
+                      {trade_off_chart(trade_off, false)}, trade_off_table(trade_off));
 }
 
 std::string missing_tables_html(const ReportInput& input) {

@@ -9,9 +9,6 @@
 #include "base/text_format.h"
 #include "report/formats/html_parts.h"
 #include "report/formats/markup.h"
-#include "report/report.h"
-#include "report/tables/leaderboard.h"
-#include "report/tables/literature.h"
 
 namespace lra::report {
 namespace {
@@ -67,6 +64,15 @@ Layout layout_of(const ReportInput& input) {
     if (values.size() > 1) layout.varying.emplace(facet.name);
   }
   return layout;
+}
+
+// True if the row has figures, all of them of less than full runs.
+bool is_short_row(const Row& row) {
+  const auto is_short = [](const Cell& cell) { return !cell.shortfall.empty(); };
+  const auto is_full = [](const Cell& cell) {
+    return cell.shown_accuracy() && cell.shortfall.empty();
+  };
+  return std::ranges::any_of(row.cells, is_short) && std::ranges::none_of(row.cells, is_full);
 }
 
 // A second line of a cell; nothing for an empty one.
@@ -134,10 +140,10 @@ std::string cost_html(const Row& row, size_t cost) {
     most = std::max(most, cost_of(cell, cost));
     if (cost_of(cell, cost) > 0) least = std::min(least, cost_of(cell, cost));
   }
-  if (most == 0) return "<td class=\"aside\"" + sort_attribute({}) + ">-</td>";
+  if (most == 0) return "<td class=\"aside\" data-sort=\"\">-</td>";
   std::string text = cost_text(least, cost);
   if (cost_text(most, cost) != text) text += sub("to " + cost_text(most, cost));
-  return "<td class=\"aside\"" + sort_attribute(static_cast<double>(most)) + ">" + text + "</td>";
+  return filled("<td class=\"aside\"{}>{}</td>", {sort_attribute(static_cast<double>(most)), text});
 }
 
 size_t num_columns(const Layout& layout) {
@@ -147,7 +153,7 @@ size_t num_columns(const Layout& layout) {
 
 // Columns that a narrow screen leaves out.
 std::string word_html(const std::string& text) {
-  return "<td class=\"word aside\">" + (text.empty() ? "-" : html(text)) + "</td>";
+  return "<td class=\"word aside\">" + html(or_dash(text)) + "</td>";
 }
 
 // The row's differences from others; the division has a column.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "report/formats/formats.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 
@@ -42,12 +41,8 @@ std::string missing_tables_html(const ReportInput& input);
 // the end points as a table.
 std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard& board);
 
-// A <details> for every record, with the id that run_id says: result, protocol, provenance,
-// settings.
+// A <details> for every record: result, protocol, provenance, settings.
 std::string runs_html(const std::vector<RunRecord>& records);
-
-// The id of the record at that place, from 0: "run-1" for the first, which is shown as "Run 1".
-std::string run_id(size_t index);
 
 // Its style sheet and script. Their sources are the files of tools/web, which the build turns into
 // the definitions of these functions.

@@ -1,10 +1,11 @@
-#include "report/formats/terminal_chart.h"
+// Learning curves in a terminal.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/text_format.h"
+#include "report/formats/chart.h"
 #include "report/formats/markup.h"
 
 namespace lra::report {
@@ -26,9 +27,9 @@ struct Window {
 
 double percent_of(const Evaluation& point) { return 100 * point.accuracy; }
 
-Window window_of(const std::vector<TerminalCurve>& curves) {
+Window window_of(const std::vector<Curve>& curves) {
   Window window;
-  for (const TerminalCurve& curve : curves) {
+  for (const Curve& curve : curves) {
     for (const Evaluation& point : curve.points) {
       window.low = std::min(window.low, std::floor(percent_of(point)));
       window.high = std::max(window.high, std::ceil(percent_of(point)));
@@ -61,7 +62,7 @@ class Canvas {
         dots_(static_cast<size_t>(rows * kColumns)),
         curves_(static_cast<size_t>(rows * kColumns), -1) {}
 
-  void draw(const TerminalCurve& curve, int index, const Window& window) {
+  void draw(const Curve& curve, int index, const Window& window) {
     const int across = kColumns * kDotsAcross, down = rows_ * kDotsDown;
     std::optional<int> before;
     for (int x = 0; x < across; ++x) {
@@ -113,11 +114,10 @@ class Canvas {
 };
 
 // The row of each label: that of the curve's end, or the next free one.
-std::vector<int> label_rows(const std::vector<TerminalCurve>& curves, int rows,
-                            const Window& window) {
+std::vector<int> label_rows(const std::vector<Curve>& curves, int rows, const Window& window) {
   std::vector<int> found;
   int next = 0;
-  for (const TerminalCurve& curve : curves) {
+  for (const Curve& curve : curves) {
     found.push_back(std::max(next, window.row_of(percent_of(curve.points.back()), rows)));
     next = found.back() + 1;
   }
@@ -129,7 +129,7 @@ std::vector<int> label_rows(const std::vector<TerminalCurve>& curves, int rows,
   return found;
 }
 
-std::string label_of(const TerminalCurve& curve, size_t index, const TerminalLook& look) {
+std::string label_of(const Curve& curve, size_t index, const TerminalLook& look) {
   const std::string letter =
       look.braille ? "" : std::string(1, static_cast<char>('A' + index % 26)) + " ";
   const std::string accuracy = " " + fixed(percent_of(curve.points.back()), 1);
@@ -147,9 +147,9 @@ std::string axis_label(int row, int rows, const Window& window) {
 
 }  // namespace
 
-std::string terminal_chart(std::vector<TerminalCurve> curves, const TerminalLook& look) {
+std::string terminal_chart(std::vector<Curve> curves, const TerminalLook& look) {
   std::ranges::stable_sort(curves, std::greater<>(),
-                           [](const TerminalCurve& curve) { return curve.points.back().accuracy; });
+                           [](const Curve& curve) { return curve.points.back().accuracy; });
   const Window window = window_of(curves);
   const int rows = std::max(kLeastRows, static_cast<int>(curves.size()));
   Canvas canvas(rows, look);

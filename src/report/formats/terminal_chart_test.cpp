@@ -1,4 +1,4 @@
-#include "report/formats/terminal_chart.h"
+#include "report/formats/chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,12 +15,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TerminalCurve curve(const std::string& name, double first, double last) {
+Curve curve(const std::string& name, double first, double last) {
   return {name, {{.step = 100, .accuracy = first}, {.step = 200, .accuracy = last}}};
 }
 
-std::vector<std::string> lines_of(const std::vector<TerminalCurve>& curves,
-                                  TerminalLook look = {}) {
+std::vector<std::string> lines_of(const std::vector<Curve>& curves, TerminalLook look = {}) {
   std::istringstream in(terminal_chart(curves, look));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -37,11 +36,11 @@ TEST(TerminalChart, LabelsTheEndsBestOnTop) {
 }
 
 TEST(TerminalChart, NoLabelIsOnAnother) {
-  std::vector<TerminalCurve> many;
+  std::vector<Curve> many;
   for (int i = 0; i < 20; ++i) many.push_back(curve("model " + std::to_string(i), 0.4, 0.5));
   many.push_back(curve("last", 0.4, 0.1));
   const std::string text = terminal_chart(many, {});
-  for (const TerminalCurve& one : many) EXPECT_THAT(text, HasSubstr(" " + one.name + " "));
+  for (const Curve& one : many) EXPECT_THAT(text, HasSubstr(" " + one.name + " "));
 }
 
 TEST(TerminalChart, FitsEightyColumns) {
@@ -53,7 +52,7 @@ TEST(TerminalChart, FitsEightyColumns) {
 }
 
 TEST(TerminalChart, DrawsDotsAndColorsWhereTheTerminalHasThem) {
-  const std::vector<TerminalCurve> one = {curve("a", 0.1, 0.9)};
+  const std::vector<Curve> one = {curve("a", 0.1, 0.9)};
   const std::string plain = terminal_chart(one, {}), dots = terminal_chart(one, {.braille = true}),
                     color = terminal_chart(one, {.color = true, .braille = true});
   EXPECT_THAT(plain, Not(HasSubstr("\xe2")));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "records/find_setting.h"
 #include "report/tables/settings.h"
@@ -75,18 +74,34 @@ Figures found_figures(const std::vector<RunRecord>& records) {
 
 // Rows of one baseline: the tasks of one setting under its name, then one row for each setting of
 // a task that has several.
-std::map<std::string, std::map<std::string, double>> named_rows(
-    const std::string& name, const std::map<std::string, TaskFigures>& tasks) {
-  std::map<std::string, std::map<std::string, double>> rows;
-  for (const auto& [task, variants] : tasks) {
-    std::set<SettingLines> settings;
-    for (const auto& [lines, values] : variants) settings.insert(lines);
-    for (const auto& [lines, label] : labels_apart(settings)) {
-      const std::string row = label.empty() ? name : name + " (" + task + ": " + label + ")";
-      rows[row][task] = summarize(variants.at(lines)).mean;
+std::vector<BaselineRow> rows_of(const std::string& name,
+                                 const std::map<std::string, TaskFigures>& tasks,
+                                 const std::vector<TaskColumn>& columns) {
+  std::map<std::string, BaselineRow> rows;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const auto found = tasks.find(columns[i].task);
+    if (found == tasks.end()) continue;
+    for (const auto& [lines, label] : labels_apart(found->second)) {
+      const std::string shown =
+          label.empty() ? name : name + " (" + columns[i].task + ": " + label + ")";
+      BaselineRow& row = rows[shown];
+      row.name = shown;
+      row.accuracy.resize(columns.size());
+      row.accuracy[i] = summarize(found->second.at(lines)).mean;
     }
   }
-  return rows;
+  for (auto& [shown, row] : rows) row.scored = scored_average(row, columns);
+  return mapped(rows, [](const auto& entry) { return entry.second; });
+}
+
+// Null if none has a figure there.
+const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
+  const BaselineRow* best = nullptr;
+  for (const BaselineRow& row : board.baselines) {
+    const std::optional<double> accuracy = row.accuracy[column];
+    if (accuracy && (!best || *accuracy > *best->accuracy[column])) best = &row;
+  }
+  return best;
 }
 
 }  // namespace
@@ -95,28 +110,10 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
                                         const std::vector<TaskColumn>& columns) {
   std::vector<BaselineRow> rows;
   for (const auto& [name, tasks] : found_figures(records)) {
-    for (const auto& [shown, accuracies] : named_rows(name, tasks)) {
-      BaselineRow row{.name = shown};
-      for (const TaskColumn& column : columns) {
-        const auto found = accuracies.find(column.task);
-        std::optional<double>& accuracy = row.accuracy.emplace_back();
-        if (found != accuracies.end()) accuracy = found->second;
-      }
-      row.scored = scored_average(row, columns);
-      rows.push_back(std::move(row));
-    }
+    std::ranges::move(rows_of(name, tasks, columns), std::back_inserter(rows));
   }
   if (!columns.empty()) rows.push_back(chance_row(columns));
   return rows;
-}
-
-const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
-  const BaselineRow* best = nullptr;
-  for (const BaselineRow& row : board.baselines) {
-    const std::optional<double> accuracy = row.accuracy[column];
-    if (accuracy && (!best || *accuracy > *best->accuracy[column])) best = &row;
-  }
-  return best;
 }
 
 BaselineRow best_of_baselines(const Leaderboard& board, const std::string& name) {

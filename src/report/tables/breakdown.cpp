@@ -27,12 +27,9 @@ BreakdownFactor classes_as_factor(const BreakdownResult& breakdown) {
   return factor;
 }
 
-struct RunName {
-  std::string model, label;
-};
-
-// The model, and what tells its analyses of one set of examples apart.
-RunName name_of(const std::vector<const AnalysisRecord*>& all, const AnalysisRecord& record) {
+// The model, and what tells its analyses of one set of examples apart; without points.
+BreakdownGrid::Run named_run(const std::vector<const AnalysisRecord*>& all,
+                             const AnalysisRecord& record) {
   std::set<std::string> presets;
   std::set<uint64_t> seeds;
   for (const AnalysisRecord* other : all) {
@@ -41,7 +38,7 @@ RunName name_of(const std::vector<const AnalysisRecord*>& all, const AnalysisRec
     seeds.insert(other->seed);
   }
   const std::string model = record.model_title + (presets.size() > 1 ? ", " + record.preset : "");
-  return {model, model + (seeds.size() > 1 ? ", seed " + std::to_string(record.seed) : "")};
+  return {model, model + (seeds.size() > 1 ? ", seed " + std::to_string(record.seed) : ""), {}};
 }
 
 std::string share_text(std::optional<double> share) { return share ? fixed(100 * *share, 1) : "-"; }
@@ -70,8 +67,8 @@ std::vector<BreakdownGrid> breakdown_grids(const std::vector<Analysis>& analyses
         grids.push_back({title, names, is_ordered, {}});
         grid = grids.end() - 1;
       }
-      const auto [model, label] = name_of(records, *record);
-      grid->runs.push_back({model, label, mapped(factor.groups, point_of)});
+      grid->runs.push_back(named_run(records, *record));
+      grid->runs.back().points = mapped(factor.groups, point_of);
     }
   }
   return grids;
@@ -110,7 +107,7 @@ Table class_table(const std::vector<Analysis>& analyses) {
       return c.name + ": " + share_text(c.recall()) + " / " + share_text(c.precision());
     });
     table.rows.push_back({{shown_task(*record)},
-                          {name_of(records, *record).label},
+                          {named_run(records, *record).label},
                           {record->split},
                           {fixed(breakdown.macro_f1, 4)},
                           {number_text(breakdown.auc, 4)},

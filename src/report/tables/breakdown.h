@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "report/formats/formats.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {

@@ -52,7 +52,7 @@ Comparisons pairs(const Names& above, const Names& below, const Metric& metric) 
 
 Comparisons all_above(const Names& models, double limit, const Metric& metric) {
   return mapped(models, [&](std::string_view model) {
-    return Comparison{metric.of(model), Measured{limit, 0}, label(model), "limit", metric.unit};
+    return Comparison{metric.of(model), limit, label(model), "limit", metric.unit};
   });
 }
 
@@ -125,13 +125,12 @@ Comparisons pareto_front(const Evidence& e) {
       const Finding pace = e.speed(model, "train", k4K), other_pace = e.speed(other, "train", k4K);
       Finding lead;
       if (quality && other_quality && pace && other_pace) {
-        lead = Measured{
+        lead =
             100 * std::max(quality->value / other_quality->value, pace->value / other_pace->value) -
-                100,
-            0};
+            100;
       }
       comparisons.push_back(
-          {lead, Measured{0, 0}, label(model) + " leads " + label(other) + " by", "limit", "%"});
+          {lead, 0.0, label(model) + " leads " + label(other) + " by", "limit", "%"});
     }
   }
   return comparisons;
@@ -257,7 +256,7 @@ constinit const Claim kClaims[] = {
        Comparisons comparisons;
        for (int i = 0; i < kNumScoredTasks; ++i) {
          const auto task = static_cast<PaperTask>(i);
-         comparisons.push_back({of_transformer(e, Analysed::kSpan, task), Measured{0.1, 0},
+         comparisons.push_back({of_transformer(e, Analysed::kSpan, task), 0.1,
                                 std::string(paper_task_title(task)), "limit", "of the length"});
        }
        return comparisons;
@@ -265,15 +264,15 @@ constinit const Claim kClaims[] = {
     {"A.2, Figure 4",
      "Grays that are nearer have more similar embeddings (judged: similarity falls with distance).",
      [](auto& e) {
-       return Comparisons{{Measured{0, 0}, of_transformer(e, Analysed::kGrayCorrelation), "limit",
-                           "correlation", ""}};
+       return Comparisons{
+           {0.0, of_transformer(e, Analysed::kGrayCorrelation), "limit", "correlation", ""}};
      }},
     {"A.2, Figure 4",
      "Closeness in a column of the image is kept better by the position embeddings than closeness "
      "in a row.",
      [](auto& e) {
-       return Comparisons{{of_transformer(e, Analysed::kVerticalLead), Measured{0, 0},
-                           "column less row", "limit", ""}};
+       return Comparisons{
+           {of_transformer(e, Analysed::kVerticalLead), 0.0, "column less row", "limit", ""}};
      }},
 };
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/text_format.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {
@@ -20,8 +19,6 @@ std::string figure_of(const Measured& m, const std::string& unit) {
   if (m.noise > 0) text += " ± " + number(m.noise);
   return unit.empty() ? text : text + " " + unit;
 }
-
-bool is_made(const Comparison& c) { return c.left && c.right; }
 
 // Difference of the left and the right figure, in units of the noise.
 double margin(const Comparison& c) {
@@ -74,8 +71,8 @@ std::string_view verdict_text(Verdict verdict) {
 }
 
 Judgement judge(const std::vector<Comparison>& comparisons) {
-  std::vector<Comparison> made;
-  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(made), is_made);
+  std::vector<Comparison> made = comparisons;
+  std::erase_if(made, [](const Comparison& c) { return !c.left || !c.right; });
   if (made.empty()) return {};
   const Comparison& closest = *std::min_element(made.begin(), made.end(), is_closer);
   if (margin(closest) < -1) return {Verdict::kContradicted, sentence(closest)};

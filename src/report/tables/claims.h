@@ -9,15 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "report/formats/formats.h"
-#include "report/tables/paper_tables.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
 
+// A number alone is exact.
 struct Measured {
-  double value = 0;
-  double noise = 0;  // two values differ when they are further apart than both noises, squared and
-                     // added, make up
+  double value;
+  double noise;  // two values differ when they are further apart than both noises, squared and
+                 // added, make up
+  Measured(double value, double noise = 0) : value(value), noise(noise) {}
 };
 using Finding = std::optional<Measured>;  // nothing: not measured
 

@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "report/report.h"
-#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "report/formats/formats.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -41,8 +40,5 @@ struct PairedTest {
 // every other one that is ranked with it; the closest first. Throws lra::Error if no row is of the
 // named model.
 std::vector<PairedTest> compare_models(const ReportInput& input);
-
-// A row for each of them; without rows if nothing was tested.
-Table comparisons_table(const ReportInput& input);
 
 }  // namespace lra::report

@@ -4,19 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "report/report.h"
-#include "report/tables/marks.h"
-#include "report/tables/run_facts.h"
-
 namespace lra::report {
 namespace {
 
 constexpr double kHalfWidths = 1.96;  // of a 95 % interval, in standard errors
-
-Finding exact(std::optional<double> value) {
-  if (!value) return std::nullopt;
-  return Measured{*value, 0};
-}
 
 Finding gap_figure(const AnalysisRecord& record) {
   if (!record.generalization) return std::nullopt;
@@ -41,27 +32,27 @@ Finding span_figure(const AnalysisRecord& record) {
 }
 
 Finding gray_figure(const AnalysisRecord& record) {
-  return record.embeddings ? exact(record.embeddings->intensity_correlation) : std::nullopt;
+  return record.embeddings ? record.embeddings->intensity_correlation : std::nullopt;
 }
 
 Finding vertical_figure(const AnalysisRecord& record) {
   const auto& found = record.embeddings;
   if (!found || found->vertical.empty() || found->horizontal.empty()) return std::nullopt;
-  return Measured{found->vertical[0] - found->horizontal[0], 0};
+  return found->vertical[0] - found->horizontal[0];
 }
 
 class RecordEvidence final : public Evidence {
  public:
   RecordEvidence(const ReportInput& input, std::optional<std::string> preset)
-      : input_(input), board_(input.board), preset_(std::move(preset)) {}
+      : input_(input), preset_(std::move(preset)) {}
 
   // The mean of one row's five figures, with the noise of independent ones.
   Finding average(std::string_view model) const override {
     return highest(model, [&](const Row& row) -> Finding {
       double sum = 0, squares = 0;
       int count = 0;
-      for (size_t i = 0; i < board_.columns.size(); ++i) {
-        if (!board_.columns[i].is_scored()) continue;
+      for (size_t i = 0; i < input_.board.columns.size(); ++i) {
+        if (!input_.board.columns[i].is_scored()) continue;
         const Finding cell = cell_finding(row.cells[i]);
         if (!cell) return std::nullopt;
         sum += cell->value;
@@ -74,9 +65,9 @@ class RecordEvidence final : public Evidence {
   }
 
   Finding accuracy(std::string_view model, PaperTask task) const override {
-    const auto column = std::ranges::find(board_.columns, task, &TaskColumn::paper);
-    if (column == board_.columns.end()) return std::nullopt;
-    const auto place = static_cast<size_t>(column - board_.columns.begin());
+    const auto column = std::ranges::find(input_.board.columns, task, &TaskColumn::paper);
+    if (column == input_.board.columns.end()) return std::nullopt;
+    const auto place = static_cast<size_t>(column - input_.board.columns.begin());
     return highest(model, [&](const Row& row) { return cell_finding(row.cells[place]); });
   }
 
@@ -125,7 +116,7 @@ class RecordEvidence final : public Evidence {
   template <typename Figure>
   Finding highest(std::string_view model, const Figure& figure) const {
     Finding best;
-    for (const Row& row : board_.rows) {
+    for (const Row& row : input_.board.rows) {
       if (!same_paper_model(row.model, model) || row.is_self_pretrained) continue;
       if (preset_ && row.preset != *preset_) continue;
       const Finding found = figure(row);
@@ -139,7 +130,7 @@ class RecordEvidence final : public Evidence {
   const SpeedRow* measured(std::string_view model, std::string_view mode, int64_t length) const {
     constexpr int64_t kLeastWindows = 5;
     const SpeedGrid* grid = paper_grid(input_.grids, mode);
-    if (!grid || (preset_ && grid->preset != *preset_)) return nullptr;
+    if (!grid || (preset_ && grid->any->preset != *preset_)) return nullptr;
     const SpeedRow* row = grid->find(model, length);
     return row && row->measured.windows >= kLeastWindows ? row : nullptr;
   }
@@ -156,28 +147,27 @@ class RecordEvidence final : public Evidence {
   }
 
   const ReportInput& input_;
-  const Leaderboard& board_;
   const std::optional<std::string> preset_;  // nothing: all runs count
 };
 
 struct PaperEvidence final : Evidence {
   Finding average(std::string_view model) const override {
-    return exact(paper_average(*paper_model(model), PaperVersion::kV0));
+    return paper_average(*paper_model(model), PaperVersion::kV0);
   }
   Finding accuracy(std::string_view model, PaperTask task) const override {
-    return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
+    return paper_accuracy(*paper_model(model), task, PaperVersion::kV0);
   }
   Finding speed(std::string_view model, std::string_view mode, int64_t length) const override {
-    return exact(paper_relative_speed(model, mode, length));
+    return paper_relative_speed(model, mode, length);
   }
   Finding memory(std::string_view model, int64_t length) const override {
-    return exact(paper_memory(model, length));
+    return paper_memory(model, length);
   }
   Finding analysed(Analysed figure, std::string_view model, PaperTask task) const override {
     const PaperModel& row = *paper_model(model);
-    if (figure == Analysed::kStepsTo35) return exact(row.steps_to_35);
+    if (figure == Analysed::kStepsTo35) return row.steps_to_35;
     if (figure != Analysed::kGap) return std::nullopt;
-    return exact(row.image_train_accuracy - *paper_accuracy(row, task, PaperVersion::kV0));
+    return row.image_train_accuracy - *paper_accuracy(row, task, PaperVersion::kV0);
   }
 };
 

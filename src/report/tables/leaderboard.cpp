@@ -16,12 +16,9 @@
 #include "base/text_format.h"
 #include "records/find_setting.h"
 #include "report/tables/row_groups.h"
-#include "report/tables/run_facts.h"
 
 namespace lra::report {
 namespace {
-
-using Runs = std::vector<const RunRecord*>;
 
 std::vector<TaskColumn> find_columns(const std::vector<RunRecord>& records) {
   std::map<std::pair<int, std::string>, TaskColumn> columns;  // by place in the paper and name
@@ -39,53 +36,39 @@ bool learned_nothing(const RunRecord& run) {
          100 * run.test->accuracy <= two_class_chance_limit(run.test->num_examples);
 }
 
-std::string joined_set(const std::set<std::string>& texts) {
+// The texts of the runs, each once.
+template <typename Text>
+std::string distinct(const Runs& runs, const Text& text_of) {
+  std::set<std::string> texts;
+  for (const RunRecord* run : runs) texts.insert(text_of(*run));
   return joined({texts.begin(), texts.end()}, "; ");
 }
 
-void count_runs(const Runs& runs, Cell& cell) {
+// `tested`: the runs with a figure.
+void add_figure(const Runs& tested, Cell& cell) {
+  if (tested.empty()) return;
   std::vector<double> accuracies;
   int64_t examples = 0;
-  int num_hopeless = 0;
   double seconds = 0;
-  std::set<std::string> shortfalls, suspicions, departures;
-  for (const RunRecord* run : runs) {
-    if (has_figure(*run)) {
-      accuracies.push_back(100 * run->test->accuracy);
-      examples = std::max(examples, run->test->num_examples);
-      seconds += run->train_seconds;
-      num_hopeless += learned_nothing(*run);
-      shortfalls.insert(shortfall_of(*run));
-      suspicions.insert(suspicion_of(run->data_checks));
-      departures.insert(departure_of(*run));
-      cell.steps.insert(run->steps);
-      cell.is_published = cell.is_published && run->published_setting;
-    } else if (run->status == RunStatus::kDiverged) {
-      ++cell.num_diverged;
-    } else if (run->status == RunStatus::kFailed) {
-      ++cell.num_failed;
-    } else {
-      ++cell.num_unfinished;
-    }
+  for (const RunRecord* run : tested) {
+    accuracies.push_back(100 * run->test->accuracy);
+    examples = std::max(examples, run->test->num_examples);
+    seconds += run->train_seconds;
+    cell.steps.insert(run->steps);
+    cell.is_published = cell.is_published && run->published_setting;
   }
-  cell.shortfall = joined_set(shortfalls);
-  cell.departure = joined_set(departures);
-  add_mark(cell.marks, MarkKind::kSuspect, joined_set(suspicions));
   cell.accuracy = summarize(accuracies);
-  if (seconds > 0) cell.train_seconds = seconds / cell.accuracy.count;
-  cell.fail = cell.accuracy.count > 0 && num_hopeless == cell.accuracy.count;
   cell.interval = cell.accuracy.half_width95;
-  if (cell.accuracy.count > 0 && examples > 0) {
+  if (examples > 0) {
     cell.interval =
         std::max(cell.interval.value_or(0), binomial_half_width95(cell.accuracy.mean, examples));
   }
-}
-
-template <typename Field>
-std::string join_distinct(const Runs& runs, const Field& field) {
-  std::set<std::string> values;
-  for (const RunRecord* run : runs) values.insert(field(run->provenance));
-  return joined_set(values);
+  if (seconds > 0) cell.train_seconds = seconds / cell.accuracy.count;
+  cell.fail = std::ranges::all_of(tested, [](auto* run) { return learned_nothing(*run); });
+  cell.shortfall = distinct(tested, shortfall_of);
+  cell.departure = distinct(tested, departure_of);
+  add_mark(cell.marks, MarkKind::kSuspect,
+           distinct(tested, [](const RunRecord& run) { return suspicion_of(run.data_checks); }));
 }
 
 // The facts that runs of other models must share to be ranked with these, their budget aside. Most
@@ -102,21 +85,26 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
   Cell cell;
   const auto found = group.runs.find(column.task);
   if (found != group.runs.end()) {
-    count_runs(found->second, cell);
-    const auto tested =
-        std::ranges::find_if(found->second, [](auto* run) { return has_figure(*run); });
-    const RunRecord& any = tested == found->second.end() ? *found->second.front() : **tested;
+    const Runs& runs = found->second;
+    Runs tested = runs;
+    std::erase_if(tested, [](const RunRecord* run) { return !has_figure(*run); });
+    add_figure(tested, cell);
+    const RunRecord& any = tested.empty() ? *runs.front() : *tested.front();
     cell.task_changes = task_changes_of(any);
     cell.setting = setting_of(any);
     cell.settings = group.task_settings.at(column.task);
     cell.validation = any.validation;
     cell.division = any.division;
     if (any.num_parameters > 0) cell.num_parameters = any.num_parameters;
-    cell.speed = cell_speed(found->second, records);
-    cell.devices = join_distinct(found->second, device_of);
-    for (const RunRecord* run : found->second) {
+    cell.speed = cell_speed(runs, records);
+    cell.devices = distinct(runs, [](const RunRecord& run) { return device_of(run.provenance); });
+    for (const RunRecord* run : runs) {
       cell.on_gpu = cell.on_gpu || is_on_gpu(run->provenance);
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
+      if (has_figure(*run)) continue;
+      ++(run->status == RunStatus::kDiverged ? cell.num_diverged
+         : run->status == RunStatus::kFailed ? cell.num_failed
+                                             : cell.num_unfinished);
     }
   }
   cell.fail = cell.fail && column.paper == PaperTask::kPathX;
@@ -134,7 +122,7 @@ template <typename Figure>
 std::optional<double> mean_over(const std::vector<const Cell*>& cells, const Figure& figure) {
   double sum = 0;
   for (const Cell* cell : cells) {
-    const std::optional<double> value = figure(*cell);
+    const std::optional<double> value = std::invoke(figure, *cell);
     if (!value) return std::nullopt;
     sum += *value;
   }
@@ -143,10 +131,10 @@ std::optional<double> mean_over(const std::vector<const Cell*>& cells, const Fig
 }
 
 Average average_of(const std::vector<const Cell*>& cells) {
-  return {.ours = mean_over(cells, [](const Cell& cell) { return cell.full_accuracy(); }),
-          .paper_v0 = mean_over(cells, [](const Cell& cell) { return cell.paper_v0; }),
-          .paper_v1 = mean_over(cells, [](const Cell& cell) { return cell.paper_v1; }),
-          .compared = mean_over(cells, [](const Cell& cell) { return cell.compared_accuracy(); })};
+  return {.ours = mean_over(cells, &Cell::full_accuracy),
+          .paper_v0 = mean_over(cells, &Cell::paper_v0),
+          .paper_v1 = mean_over(cells, &Cell::paper_v1),
+          .compared = mean_over(cells, &Cell::compared_accuracy)};
 }
 
 // "own" when all tasks agree, else "own; text: test": the commonest, then the exceptions.
@@ -179,8 +167,8 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   row.division = summarize_field(columns, row.cells, [](const Cell& c) { return c.division; });
   Runs all;
   for (const auto& [task, runs] : group.runs) all.insert(all.end(), runs.begin(), runs.end());
-  row.revisions = join_distinct(all, revision_of);
-  row.machines = join_distinct(all, machine_of);
+  row.revisions = distinct(all, [](const RunRecord& run) { return revision_of(run.provenance); });
+  row.machines = distinct(all, [](const RunRecord& run) { return machine_of(run.provenance); });
   std::vector<const Cell*> scored, present;
   for (size_t i = 0; i < columns.size(); ++i) {
     present.push_back(&row.cells[i]);

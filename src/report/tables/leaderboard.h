@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "records/run_record.h"
-#include "report/tables/marks.h"
 #include "report/tables/paper_tables.h"
+#include "report/tables/run_facts.h"
 #include "report/tables/speed.h"
 #include "report/tables/statistics.h"
 
@@ -40,12 +40,12 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
-  // "100 of 5,000 steps": how the runs fall short of full ones (see marks.h), separated by "; ";
+  // "100 of 5,000 steps": how the runs fall short of full ones (shortfall_of), separated by "; ";
   // empty for full ones. Their steps.
   std::string shortfall;
   std::set<int64_t> steps;
   bool is_published = true;             // all of a published setting: RunRecord::published_setting
-  std::string task_changes, departure;  // as marks.h has them
+  std::string task_changes, departure;  // as run_facts.h has them
   // The facts that ranked runs share, beside their budget: preset, data and how much of it is
   // used.
   std::string setting;
@@ -163,8 +163,6 @@ inline constexpr std::string_view kRootOperatorName = "root operator";
 std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
                                         const std::vector<TaskColumn>& columns);
 
-// The best trivial classifier of a column; null if none has a figure there.
-const BaselineRow* best_baseline(const Leaderboard& board, size_t column);
 // A row of the best of each column.
 BaselineRow best_of_baselines(const Leaderboard& board, const std::string& name);
 // The best trivial classifier in the records of a cell's runs or, if they have none, of its column.

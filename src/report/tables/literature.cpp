@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "io/json.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {

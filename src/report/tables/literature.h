@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "report/tables/paper_tables.h"
-#include "report/tables/tables.h"
 
 namespace lra::report {
 
@@ -38,8 +37,5 @@ Literature read_literature(const std::string& path, const std::string& edited = 
 
 // Empty for a model that has none.
 std::string family_of(const Literature& literature, const std::string& model);
-
-// One row for each result.
-Table literature_table(const Literature& literature);
 
 }  // namespace lra::report

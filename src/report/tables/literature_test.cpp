@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "report/tables/tables.h"
 
 namespace lra::report {
 namespace {

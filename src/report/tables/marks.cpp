@@ -1,4 +1,4 @@
-#include "report/tables/marks.h"
+// Marks, and the facts of a run that they tell.
 
 #include <algorithm>
 #include <array>
@@ -67,8 +67,6 @@ std::string signs_of(const Marks& marks) {
 
 std::string text_of(const Mark& mark) { return meaning_of(mark).word + ": " + mark.reason; }
 
-std::string reason_of(const Mark& mark) { return meaning_of(mark).sign + " " + mark.reason; }
-
 std::string texts_of(const Marks& marks) { return joined(mapped(marks, text_of), "; "); }
 
 std::string shortfall_of(const RunRecord& run) {
@@ -117,15 +115,6 @@ std::string departure_of(const RunRecord& run) {
   if (run.published_setting || is_outside_arena(run)) return "";
   if (run.preset == "small") return "small preset";
   return run.division_reason.empty() ? "settings that nobody published" : run.division_reason;
-}
-
-Marks marks_of(const RunRecord& run) {
-  Marks marks;
-  if (!has_figure(run)) return marks;
-  add_mark(marks, MarkKind::kSuspect, suspicion_of(run.data_checks));
-  add_mark(marks, MarkKind::kChanged,
-           joined({shortfall_of(run), task_changes_of(run), departure_of(run)}));
-  return marks;
 }
 
 }  // namespace lra::report

@@ -5,11 +5,7 @@
 #include <set>
 
 #include "base/text_format.h"
-#include "report/report.h"
 #include "report/tables/breakdown.h"
-#include "report/tables/comparisons.h"
-#include "report/tables/literature.h"
-#include "report/tables/tables.h"
 #include "report/tables/trade_off.h"
 
 namespace lra::report {
@@ -28,32 +24,28 @@ std::string length_text(int64_t length) {
   return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
 }
 
-std::string paper_memory_text(std::string_view model, int64_t length) {
-  const auto gigabytes = paper_memory(model, length);
-  return gigabytes ? fixed(*gigabytes, 2) + " GB" : "-";
-}
-
 Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
-  const bool training = grid.mode == "train";
+  const bool training = grid.any->measured.mode == "train";
   Cells cells = {{line.title}};
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = line.find(length);
     cells.push_back(
         {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
     cells.push_back({row ? ratio_text(row->relative) : "-"});
-    const auto paper = paper_relative_speed(line.model, grid.mode, length);
+    const auto paper = paper_relative_speed(line.model, grid.any->measured.mode, length);
     cells.push_back({ratio_text(paper), Emphasis::kQuiet});
   }
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = line.find(length);
     cells.push_back({row ? memory_text(row->measured.peak_tensor_bytes) : "-"});
-    if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
+    if (!training) continue;
+    cells.push_back({gigabytes_text(paper_memory(line.model, length)), Emphasis::kQuiet});
   }
   return cells;
 }
 
 Table efficiency_table(const SpeedGrid& grid) {
-  const bool training = grid.mode == "train";
+  const bool training = grid.any->measured.mode == "train";
   Table table{
       .title = (training ? "Table 2: training speed and memory, " : "Table 4: inference speed, ") +
                grid.name(),
@@ -168,7 +160,7 @@ std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& anal
 std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode) {
   std::vector<Table> tables;
   for (const SpeedGrid& grid : input.grids) {
-    if (grid.mode == mode) tables.push_back(efficiency_table(grid));
+    if (grid.any->measured.mode == mode) tables.push_back(efficiency_table(grid));
   }
   return tables;
 }

@@ -63,11 +63,14 @@ std::string_view full_name(std::string_view model) {
   return model;
 }
 
-// The column of Tables 2 and 4.
-std::optional<size_t> column_of(int64_t length) {
+// A figure of Tables 2 and 4; nothing for a model or length that they lack.
+std::optional<double> speed_figure(std::string_view model,
+                                   decltype(PaperSpeeds::memory_gb) PaperSpeeds::*figures,
+                                   int64_t length) {
+  const PaperModel* row = paper_model(model);
   const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
-  if (column == kPaperLengths.end()) return std::nullopt;
-  return static_cast<size_t>(column - kPaperLengths.begin());
+  if (!row || !row->speeds || column == kPaperLengths.end()) return std::nullopt;
+  return ((*row->speeds).*figures)[static_cast<size_t>(column - kPaperLengths.begin())];
 }
 
 }  // namespace
@@ -129,19 +132,16 @@ double paper_average(const PaperModel& model, PaperVersion version) {
 
 std::optional<double> paper_relative_speed(std::string_view model, std::string_view mode,
                                            int64_t length) {
-  const PaperModel* row = paper_model(model);
-  const auto column = column_of(length);
-  if (!row || !row->speeds || !column || (mode != "train" && mode != "infer")) return std::nullopt;
+  if (mode != "train" && mode != "infer") return std::nullopt;
   const auto steps =
       mode == "train" ? &PaperSpeeds::train_steps_per_s : &PaperSpeeds::infer_steps_per_s;
-  return ((*row->speeds).*steps)[*column] / ((*kModels[0].speeds).*steps)[*column];
+  const auto own = speed_figure(model, steps, length);
+  if (!own) return std::nullopt;
+  return *own / *speed_figure("transformer", steps, length);
 }
 
 std::optional<double> paper_memory(std::string_view model, int64_t length) {
-  const PaperModel* row = paper_model(model);
-  const auto column = column_of(length);
-  if (!row || !row->speeds || !column) return std::nullopt;
-  return row->speeds->memory_gb[*column];
+  return speed_figure(model, &PaperSpeeds::memory_gb, length);
 }
 
 }  // namespace lra::report

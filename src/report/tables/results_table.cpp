@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "report/tables/paper_tables.h"
 
 namespace lra::report {
 namespace {
@@ -111,14 +110,13 @@ std::string caption_of(const std::set<int>& seeds) {
 template <typename Figure>
 Cells plain_row(const Leaderboard& board, const std::vector<std::string>& columns,
                 const std::string& name, const std::string& average, const Figure& figure) {
-  Cells cells = {{name}};
+  std::vector<std::string> texts = {name};
   for (const std::string& column : columns) {
-    cells.push_back({column == "average"    ? average
-                     : other_column(column) ? "-"
-                                            : accuracy_text(figure(place_of(board, column)))});
+    texts.push_back(column == "average"    ? average
+                    : other_column(column) ? "-"
+                                           : accuracy_text(figure(place_of(board, column))));
   }
-  quiet(cells);
-  return cells;
+  return quiet_cells(texts);
 }
 
 void add_paper_rows(const Leaderboard& board, const std::vector<std::string>& columns,

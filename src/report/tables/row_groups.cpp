@@ -7,14 +7,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "records/find_setting.h"
-#include "report/tables/marks.h"
-#include "report/tables/run_facts.h"
 #include "report/tables/settings.h"
 
 namespace lra::report {
 namespace {
 
-using Runs = std::vector<const RunRecord*>;
 using Variants = std::map<SettingLines, Runs>;         // one task: settings -> runs
 using TaskVariants = std::map<std::string, Variants>;  // one model and preset
 
@@ -110,17 +107,11 @@ Variants split_by(const std::string& what, const Hash& hash_of, const Variants& 
   return split;
 }
 
-std::map<SettingLines, std::string> labels_of(const Variants& variants) {
-  std::set<SettingLines> keys;
-  for (const auto& [lines, runs] : variants) keys.insert(lines);
-  return labels_apart(keys);
-}
-
 // How many tasks and runs have each label.
 std::map<std::string, std::pair<int, int>> label_counts(const TaskVariants& tasks) {
   std::map<std::string, std::pair<int, int>> counts;
   for (const auto& [task, variants] : tasks) {
-    for (const auto& [lines, label] : labels_of(variants)) {
+    for (const auto& [lines, label] : labels_apart(variants)) {
       auto& [num_tasks, num_runs] = counts[label];
       ++num_tasks;
       num_runs += static_cast<int>(variants.at(lines).size());
@@ -146,7 +137,7 @@ std::vector<RowGroup> split_rows(const RowHead& head, const TaskVariants& tasks)
   RowGroup main{head};
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
-    const auto labels = labels_of(variants);
+    const auto labels = labels_apart(variants);
     // The one for the main row; of equals, that of most tasks, then of most runs, then by name.
     const auto best = std::max_element(labels.begin(), labels.end(), [&](auto& a, auto& b) {
       return std::tuple(weight_of(variants.at(a.first)), counts.at(a.second), b.second) <

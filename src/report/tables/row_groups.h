@@ -11,8 +11,8 @@ namespace lra::report {
 
 // Runs of one model. Those of one task differ only in the seed.
 struct RowGroup : RowHead {
-  std::map<std::string, std::string> task_settings = {};           // by task: "mixer.rank=256"
-  std::map<std::string, std::vector<const RunRecord*>> runs = {};  // by task
+  std::map<std::string, std::string> task_settings = {};  // by task: "mixer.rank=256"
+  std::map<std::string, Runs> runs = {};                  // by task
 };
 
 // Groups training runs; other kinds of record are passed over. Runs of one task go into one mean

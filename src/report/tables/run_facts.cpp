@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/text_format.h"
-#include "report/tables/marks.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -18,13 +17,6 @@ class Facts {
   void add(const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, value});
   }
-  // Adds nothing for 0, which means unknown.
-  void add_count(const std::string& name, int64_t value) {
-    if (value > 0) add(name, thousands(value));
-  }
-  void add_time(const std::string& name, double seconds) {
-    if (seconds > 0) add(name, human_duration(seconds));
-  }
   void add_evaluation(const std::string& name, const std::optional<Evaluation>& e) {
     if (!e) return;
     add(name, fixed(100 * e->accuracy, 2) + " %, loss " + fixed(e->loss, 4) + ", " +
@@ -33,13 +25,19 @@ class Facts {
   std::vector<Fact> facts;
 };
 
-std::string with_reason(const std::string& text, const std::string& reason) {
-  return reason.empty() ? text : text + ": " + reason;
-}
-
 std::string processor_of(const Provenance& p) {
   return (p.processor.empty() ? "unknown processor" : p.processor) + ", " +
          std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
+}
+
+// Without that of trivial classifiers, which needs an interval: see leaderboard.cpp.
+Marks marks_of(const RunRecord& run) {
+  Marks marks;
+  if (!has_figure(run)) return marks;
+  add_mark(marks, MarkKind::kSuspect, suspicion_of(run.data_checks));
+  add_mark(marks, MarkKind::kChanged,
+           joined({shortfall_of(run), task_changes_of(run), departure_of(run)}));
+  return marks;
 }
 
 }  // namespace
@@ -111,17 +109,17 @@ std::vector<Fact> result_facts(const RunRecord& run) {
     f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
   }
   f.add("ended early", run.ended_by.value_or(""));
-  f.add_count("bad steps skipped", run.skipped_steps.value_or(0));
+  if (run.skipped_steps > 0) f.add("bad steps skipped", thousands(*run.skipped_steps));
   if (run.roll_backs) {
     f.add("rolled back", thousands(*run.roll_backs) + " times, " +
                              thousands(run.undone_steps.value_or(0)) + " steps left out");
   }
-  f.add_count("parameters", run.num_parameters);
-  f.add("division", with_reason(run.division, run.division_reason));
+  if (run.num_parameters > 0) f.add("parameters", thousands(run.num_parameters));
+  f.add("division", run.division + (run.division_reason.empty() ? "" : ": " + run.division_reason));
   f.add("protocol", "validation " + run.validation + ", checkpoint " + run.checkpoint +
                         ", task version " + std::to_string(run.task_version));
-  f.add_time("training time", run.train_seconds);
-  f.add_time("whole time", run.total_seconds);
+  if (run.train_seconds > 0) f.add("training time", human_duration(run.train_seconds));
+  if (run.total_seconds > 0) f.add("whole time", human_duration(run.total_seconds));
   if (run.train_tokens_per_s > 0) f.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
   if (run.computed_tokens && run.tokens > 0) {
     f.add("positions computed for each token",

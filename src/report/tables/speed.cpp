@@ -108,7 +108,7 @@ ModelSettings model_of(const RunRecord& record) {
 
 // Labels that set the measurements of one model, task, preset and mode by one program on one
 // machine apart, in the order of `records`.
-std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& records) {
+std::vector<std::string> settings_labels(const Runs& records) {
   const auto key_of = [](const RunRecord& r) {
     return std::tuple(r.model, r.task, r.preset, r.measurements.front().mode,
                       revision_of(r.provenance), machine_of(r.provenance));
@@ -163,7 +163,7 @@ int num_comparable(const SpeedGrid& grid) {
 
 }  // namespace
 
-CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all) {
+CellSpeed cell_speed(const Runs& runs, const std::vector<RunRecord>& all) {
   CellSpeed speed;
   std::vector<double> tokens, steps, ratios;
   for (const RunRecord* run : runs) {
@@ -188,7 +188,7 @@ CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vecto
 }
 
 std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
-  std::vector<const RunRecord*> by_time;
+  Runs by_time;
   for (const RunRecord& record : records) {
     if (!record.measurements.empty()) by_time.push_back(&record);
   }
@@ -223,12 +223,14 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
 }
 
 std::string SpeedGrid::setting() const {
-  return task + (preset.empty() ? "" : ", " + preset + " preset") + ", " + dtype + ", batch " +
-         std::to_string(batch) + ", revision " + revision + ", " + machine;
+  const std::string preset = any->preset.empty() ? "" : ", " + any->preset + " preset";
+  return any->task + preset + ", " + any->measured.dtype + ", batch " +
+         std::to_string(any->measured.batch) + ", revision " + any->revision + ", " + any->machine;
 }
 
 std::string SpeedGrid::name() const {
-  return device + ", " + dtype + ", batch " + std::to_string(batch);
+  return any->device + ", " + any->measured.dtype + ", batch " +
+         std::to_string(any->measured.batch);
 }
 
 const SpeedRow* SpeedGrid::find(std::string_view model, int64_t length) const {
@@ -255,13 +257,11 @@ std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
   std::vector<SpeedGrid> grids;
   for (const auto& [setting, lines] : settings) {
     SpeedGrid grid;
-    std::tie(grid.task, grid.preset, grid.mode, grid.dtype, grid.batch, grid.revision,
-             grid.machine) = setting;
     std::set<int64_t> lengths;
     for (const auto& [title, line] : lines) {
       for (const auto& [length, row] : line.at) {
         lengths.insert(length);
-        grid.device = row->device;
+        grid.any = row;
       }
       grid.lines.push_back(line);
     }
@@ -277,7 +277,7 @@ std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
 const SpeedGrid* paper_grid(const std::vector<SpeedGrid>& grids, std::string_view mode) {
   const SpeedGrid* best = nullptr;
   for (const SpeedGrid& grid : grids) {
-    if (grid.mode != mode || num_comparable(grid) == 0) continue;
+    if (grid.any->measured.mode != mode || num_comparable(grid) == 0) continue;
     if (!best || num_comparable(grid) > num_comparable(*best)) best = &grid;
   }
   return best;

@@ -11,6 +11,8 @@
 
 namespace lra::report {
 
+using Runs = std::vector<const RunRecord*>;
+
 // Training speed of the finished runs of a cell, evaluation and saving not counted.
 struct CellSpeed {
   std::optional<double> tokens_per_s, steps_per_s;  // means over runs
@@ -32,7 +34,7 @@ struct SpeedRow {
 };
 
 // `runs` are those of one cell; the Transformer's are looked for in `all`.
-CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all);
+CellSpeed cell_speed(const Runs& runs, const std::vector<RunRecord>& all);
 
 // Every measurement of every record; of repeated ones, with the same settings, the latest. Ordered
 // by task, preset, mode, number format, length, batch, machine, then fastest first. Measurements
@@ -52,9 +54,7 @@ struct SpeedGridLine {
 
 // Measurements that compare: only model and length differ.
 struct SpeedGrid {
-  std::string task, preset, mode, dtype, revision, machine;
-  std::string device;  // the machine's name for people
-  int64_t batch = 0;
+  const SpeedRow* any = nullptr;     // one of them: its settings and machine are those of all
   std::vector<int64_t> lengths;      // ascending
   std::vector<SpeedGridLine> lines;  // the paper's order of models, then by title
 

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/text_format.h"
-#include "records/find_setting.h"
 
 namespace lra::report {
 namespace {
@@ -20,17 +19,15 @@ std::string against_paper(std::optional<double> ours, std::optional<double> pape
 
 Cells paper_line(const Row& row, PaperVersion version) {
   const bool first = version == PaperVersion::kV0;
-  Cells cells = {{first ? "  paper v0" : "  paper v1"}};
+  std::vector<std::string> texts = {first ? "  paper v0" : "  paper v1"};
   for (const Cell& cell : row.cells) {
-    const auto ours = cell.compared_accuracy();
     const auto paper = first ? cell.paper_v0 : cell.paper_v1;
-    cells.push_back({cell.paper_fail ? "FAIL" : against_paper(ours, paper)});
+    texts.push_back(cell.paper_fail ? "FAIL" : against_paper(cell.compared_accuracy(), paper));
   }
   for (const Average& average : {row.scored, row.present}) {
-    cells.push_back({against_paper(average.compared, first ? average.paper_v0 : average.paper_v1)});
+    texts.push_back(against_paper(average.compared, first ? average.paper_v0 : average.paper_v1));
   }
-  quiet(cells);
-  return cells;
+  return quiet_cells(texts);
 }
 
 // True if the paper has a figure for one of the row's runs.
@@ -44,36 +41,10 @@ bool has_paper_line(const Row& row) {
 template <typename Figure, typename Text>
 Cells summary_line(const std::string& name, const std::vector<Figure>& figures,
                    const Figure& scored, const Text& text_of) {
-  Cells cells = {{name}};
-  for (const auto& figure : figures) cells.push_back({text_of(figure)});
-  cells.push_back({text_of(scored)});
-  cells.push_back({"-"});
-  quiet(cells);
-  return cells;
-}
-
-Cells measurement_line(const SpeedRow& row) {
-  const Measurement& m = row.measured;
-  const std::string range =
-      " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
-  return {{row.task},
-          {row.title},
-          {row.preset},
-          {or_dash(row.settings)},
-          {m.mode},
-          {m.dtype},
-          {thousands(m.length)},
-          {thousands(m.batch)},
-          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.warning ? "!" : "") +
-           (m.windows > 1 ? range : "")},
-          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
-          {rate_text(m.tokens_per_s)},
-          {fixed(100 * flops_utilisation(m), 1) + " %"},
-          {ratio_text(row.relative)},
-          {ratio_text(row.paper_relative)},
-          {memory_text(m.peak_resident_bytes)},
-          {row.revision},
-          {row.machine}};
+  std::vector<std::string> texts = mapped(figures, text_of);
+  texts.insert(texts.begin(), name);
+  texts.insert(texts.end(), {text_of(scored), "-"});
+  return quiet_cells(texts);
 }
 
 void erase_column(Table& table, size_t column) {
@@ -109,8 +80,8 @@ Emphasis rank_of(const Leaderboard& board, const Row& row, const Figure& figure,
 
 }  // namespace
 
-void quiet(Cells& cells) {
-  for (TableCell& cell : cells) cell.emphasis = Emphasis::kQuiet;
+Cells quiet_cells(const std::vector<std::string>& texts) {
+  return mapped(texts, [](const std::string& text) { return TableCell{text, Emphasis::kQuiet}; });
 }
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
@@ -172,106 +143,17 @@ void add_marks(Table& table, std::vector<std::string> texts) {
   }
 }
 
-Table protocol_table(const Leaderboard& board) {
-  Table table{.title = "Protocols",
-              .caption =
-                  "Validation: own split, held-out part of the training set, or the test set "
-                  "itself. Checkpoint: the weights that were tested.",
-              .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
-                         "Revision", "Machine"},
-              .num_left = 8};
-  for (const Row& row : board.rows) {
-    Cells& cells = table.rows.emplace_back();
-    for (const std::string& text : {row.title, row.preset, row.settings, row.validation,
-                                    row.checkpoint, row.division, row.revisions, row.machines}) {
-      cells.push_back({or_dash(text)});
-    }
-  }
-  for (const char* title : {"Settings", "Revision", "Machine"}) fold_column(table, title);
-  return table;
-}
-
-Table training_speed_table(const Leaderboard& board) {
-  Table table{.title = "Speed and memory of the training runs",
-              .caption =
-                  "Only training steps; padding is not counted as tokens. Relative: tokens per "
-                  "second over the Transformer's with the same task settings, sizes and batches, "
-                  "on the same machine and revision.",
-              .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
-              .num_left = 2,
-              .num_keys = 2};
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    for (const Row& row : board.rows) {
-      const CellSpeed& speed = row.cells[i].speed;
-      if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
-      table.rows.push_back({{board.columns[i].title},
-                            {row_label(board, row, row.cells[i].settings)},
-                            {rate_text(speed.tokens_per_s)},
-                            {rate_text(speed.steps_per_s)},
-                            {ratio_text(speed.relative)},
-                            {memory_text(speed.peak_memory_bytes)}});
-    }
-  }
-  return table;
-}
-
-Table measurement_table(const Leaderboard& board) {
-  Table table{
-      .title = "Efficiency measurements",
-      .caption =
-          "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
-          "timed in slices of their batch; ! see the warnings. Relative: to the Transformer "
-          "measured in the same conditions. Paper: the same ratio on 16 TPU v3 chips. With data: "
-          "the same steps with batches that are read from the task's data. Of GEMM: the model's "
-          "floating-point operations per second over those of this machine's matrix product.",
-      .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
-                 "steps/s", "with data", "tokens/s", "of GEMM", "relative", "paper", "peak memory",
-                 "Revision", "Machine"},
-      .num_left = 6,
-      .num_keys = 2};
-  for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
-  for (const char* title : {"Preset", "Settings", "mode", "dtype", "batch", "with data", "paper",
-                            "Revision", "Machine"}) {
-    fold_column(table, title);
-  }
-  return table;
-}
-
-// Runs that predict masked inputs have no result of their task: a list of their own, without ranks.
-Table pretraining_table(const std::vector<RunRecord>& records) {
-  Table table{.title = "Masked pretraining",
-              .caption =
-                  "Accuracy and loss of the last validation, at the hidden positions. These runs "
-                  "learn no labels: they are in no other table.",
-              .header = {"Task", "Model", "Preset", "Seed", "Steps", "Hidden", "Accuracy", "Loss",
-                         "Status"},
-              .num_left = 3,
-              .num_keys = 2};
-  for (const RunRecord& run : records) {
-    if (run.kind != "train" || !is_masked_run(run.config)) continue;
-    const bool has_positions = run.val && run.val->num_positions;
-    table.rows.push_back({{shown_task(run)},
-                          {run.model_title},
-                          {run.preset},
-                          {std::to_string(run.seed)},
-                          {thousands(run.steps)},
-                          {has_positions ? thousands(*run.val->num_positions) : "-"},
-                          {run.val ? fixed(100 * run.val->accuracy, 2) : "-"},
-                          {run.val ? fixed(run.val->loss, 4) : "-"},
-                          {to_string(run.status)}});
-  }
-  return table;
-}
-
-void fold_column(Table& table, const std::string& title) {
-  const auto column =
-      static_cast<size_t>(std::ranges::find(table.header, title) - table.header.begin());
+void fold_columns(Table& table, std::initializer_list<const char*> titles) {
   if (table.rows.empty()) return;
-  const std::string text = table.rows.front()[column].text;
-  if (!std::ranges::all_of(table.rows, [&](const Cells& row) { return row[column].text == text; }))
-    return;
-  if (text != "-") table.caption += " " + title + ": " + text + ".";
-  erase_column(table, column);
+  for (const std::string title : titles) {
+    const auto column =
+        static_cast<size_t>(std::ranges::find(table.header, title) - table.header.begin());
+    const std::string text = table.rows.front()[column].text;
+    const auto is_same = [&](const Cells& row) { return row[column].text == text; };
+    if (!std::ranges::all_of(table.rows, is_same)) continue;
+    if (text != "-") table.caption += " " + title + ": " + text + ".";
+    erase_column(table, column);
+  }
 }
 
 void drop_empty_columns(Table& table) {
@@ -319,7 +201,7 @@ std::string marks_text(const Leaderboard& board, const Row& row) {
   std::map<std::string, std::vector<std::string>> tasks;  // by mark and reason
   for (size_t i = 0; i < row.cells.size(); ++i) {
     for (const Mark& mark : row.cells[i].marks) {
-      tasks[reason_of(mark)].push_back(board.columns[i].title);
+      tasks[meaning_of(mark).sign + " " + mark.reason].push_back(board.columns[i].title);
     }
   }
   std::vector<std::string> texts;
@@ -389,12 +271,8 @@ std::string memory_text(std::optional<int64_t> bytes) {
   return bytes ? human_bytes(static_cast<uint64_t>(*bytes)) : "-";
 }
 
-bool is_short_row(const Row& row) {
-  const auto is_short = [](const Cell& cell) { return !cell.shortfall.empty(); };
-  const auto is_full = [](const Cell& cell) {
-    return cell.shown_accuracy() && cell.shortfall.empty();
-  };
-  return std::ranges::any_of(row.cells, is_short) && std::ranges::none_of(row.cells, is_full);
+std::string gigabytes_text(std::optional<double> value) {
+  return value ? fixed(*value, 2) + " GB" : "-";
 }
 
 std::string number_text(std::optional<double> value, int decimals) {

@@ -1,12 +1,45 @@
-// The report as plain tables, before any format, and the wording of cells that formats share.
+// The report as plain tables, before any format; what they are made of, and the wording of cells
+// that formats share.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "report/formats/formats.h"
+#include "report/record_files.h"
+#include "report/tables/leaderboard.h"
+#include "report/tables/literature.h"
 
 namespace lra::report {
+
+// The columns and rows of a table for a paper.
+struct ResultsChoice {
+  // Names of tasks, "average", "parameters", "time", "memory" and "seeds"; empty: the tasks that
+  // have figures and, if a row has it, the average.
+  std::vector<std::string> columns = {};
+  bool with_paper = false, with_baselines = false;  // rows of their own below ours
+};
+
+struct ReportOptions {
+  std::string title = "Long Range Arena";
+  std::vector<std::string> problems = {};  // from collect_records: listed in the notes
+  std::vector<Analysis> analyses = {};     // from collect_analyses
+  Literature literature = {};              // from read_literature
+  bool show_literature = false;            // text, md; the page has it folded otherwise
+  bool color = false;                      // terminal colors; Format::kText and kSummary
+  std::string compare = {};  // the model that Comparisons sets against others; empty: the best
+  // Only the table of results, with these columns and rows: text, md, latex and svg.
+  std::optional<ResultsChoice> results = {};
+  bool braille = false;  // curves of braille dots; Format::kSummary
+};
+
+// What every table and format is made of.
+struct ReportInput {
+  const std::vector<RunRecord>& records;
+  const Leaderboard& board;
+  const Leaderboard& own;  // of users' own data, if the format keeps it apart; else empty
+  const std::vector<SpeedGrid>& grids;  // of the board's speeds
+  const ReportOptions& options;
+};
 
 enum class Emphasis { kPlain, kBest, kSecond, kQuiet };
 
@@ -14,6 +47,8 @@ struct TableCell {
   std::string text;
   Emphasis emphasis = Emphasis::kPlain;
   Marks marks = {};  // their signs follow the text
+
+  std::string shown() const { return text + signs_of(marks); }
 };
 using Cells = std::vector<TableCell>;
 
@@ -37,8 +72,8 @@ struct Table {
   }
 };
 
-// Makes the cells quiet: those of a line that is not a model's.
-void quiet(Cells& cells);
+// Quiet cells: those of a line that is not a model's.
+Cells quiet_cells(const std::vector<std::string>& texts);
 // "-" for an empty text.
 std::string or_dash(const std::string& text);
 
@@ -49,7 +84,9 @@ Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
 Table protocol_table(const Leaderboard& board);
 Table training_speed_table(const Leaderboard& board);
 Table measurement_table(const Leaderboard& board);
-Table claims_table(const ReportInput& input);  // without rows if our figures test none
+Table claims_table(const ReportInput& input);       // without rows if our figures test none
+Table comparisons_table(const ReportInput& input);  // without rows if nothing was tested
+Table literature_table(const Literature& literature);
 // Table 2 ("train") or 4 ("infer"), one for each set of measurements that compare.
 std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode);
 Table generalization_table(const std::vector<Analysis>& analyses);  // Table 3
@@ -67,13 +104,6 @@ Table pretraining_table(const std::vector<RunRecord>& records);
 
 // All of these and our trade-off, except those without rows.
 std::vector<Table> all_tables(const ReportInput& input);
-
-// The table as lines of aligned text, with terminal colors or without; in Markdown, for the LaTeX
-// package booktabs, and as a picture.
-std::string text_table(Table table, bool color);
-std::string markdown_table(const Table& table);
-std::string latex_table(const Table& table);
-std::string svg_table(const Table& table);
 
 // "Transformer, small preset, last weights, step 3,000": the subject of the analysis.
 std::string analysis_label(const AnalysisRecord& record);
@@ -103,11 +133,12 @@ Cells figures_line(const Leaderboard& board, const Row& row);
 // "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);
 std::string size_text(std::optional<int64_t> num_parameters);
-std::string memory_text(std::optional<int64_t> bytes);  // "1.2 GB"
+std::string memory_text(std::optional<int64_t> bytes);    // "1.2 GB"
+std::string gigabytes_text(std::optional<double> value);  // "1.20 GB"
 
-// Removes the column `title` if it is the same in every row. The caption then states it, unless it
-// is empty ("-").
-void fold_column(Table& table, const std::string& title);
+// Removes those of the columns that are the same in every row. The caption then states what they
+// say, unless it is nothing ("-").
+void fold_columns(Table& table, std::initializer_list<const char*> titles);
 
 // Removes the columns in which every row is "-" or empty, but for those that name the row.
 void drop_empty_columns(Table& table);
@@ -120,8 +151,6 @@ std::string marks_legend(const Leaderboard& board, bool with_signs = true);
 std::string marks_text(const Leaderboard& board, const Row& row);
 // Adds a last column of such texts, one for each row of the table, unless all are empty.
 void add_marks(Table& table, std::vector<std::string> texts);
-// True if the row has figures, all of them of less than full runs.
-bool is_short_row(const Row& row);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
 std::string number_text(std::optional<double> value, int decimals);
@@ -153,14 +182,6 @@ std::vector<TaskAverage> task_averages(const Leaderboard& board);
 
 // "46.32 (4.60) [n=11]", with the sample standard deviation (n - 1); "-" for less than two models.
 std::string task_average_text(const Summary& summary);
-
-// The columns and rows of a table for a paper.
-struct ResultsChoice {
-  // Names of tasks, "average", "parameters", "time", "memory" and "seeds"; empty: the tasks that
-  // have figures and, if a row has it, the average.
-  std::vector<std::string> columns = {};
-  bool with_paper = false, with_baselines = false;  // rows of their own below ours
-};
 
 // Mean ± sample standard deviation over the seeds, the best of each column bold; without rows if
 // there is no figure. Throws lra::Error for a column that is none.

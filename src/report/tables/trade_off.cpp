@@ -13,6 +13,7 @@ namespace {
 struct Quality {
   std::string name, remark;
   std::function<std::optional<double>(const Row& row)> of;
+  bool is_average = true;
 };
 
 // Accuracies that compare: of one task, setting and budget.
@@ -47,16 +48,16 @@ std::optional<OneTask> most_shared_task(const Leaderboard& board) {
   return widest->first;
 }
 
-Quality quality_of_one_task(const Leaderboard& board) {
-  const std::optional<OneTask> chosen = most_shared_task(board);
-  if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
+Quality quality_of_one(const OneTask& task, const Leaderboard& board) {
   std::string part;
-  for (const int64_t steps : chosen->steps) part += ", " + thousands(steps) + " steps";
-  return {"accuracy on " + board.columns[chosen->column].title + ", %",
-          " Not the paper's average: only one task" + part + ".", [task = *chosen](const Row& row) {
+  for (const int64_t steps : task.steps) part += ", " + thousands(steps) + " steps";
+  return {"accuracy on " + board.columns[task.column].title + ", %",
+          " Not the paper's average: only one task" + part + ".",
+          [task](const Row& row) {
             const Cell& cell = row.cells[task.column];
             return key_of(task.column, cell) == task ? cell.shown_accuracy() : std::nullopt;
-          }};
+          },
+          false};
 }
 
 // The length at which most models have a ratio to the Transformer; the greatest of equals.
@@ -68,6 +69,11 @@ int64_t widest_length(const SpeedGrid& grid) {
   std::pair<int, int64_t> widest;
   for (const auto& [length, count] : counts) widest = std::max(widest, {count, length});
   return widest.second;
+}
+
+// Nothing for 0 bytes, which means unknown.
+std::optional<double> gigabytes(int64_t bytes) {
+  return bytes > 0 ? std::optional(static_cast<double>(bytes) / 1e9) : std::nullopt;
 }
 
 std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& grid,
@@ -84,11 +90,9 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
       if (value && (!best || *value > *best)) best = value;
     }
     if (!best) continue;
-    TradeOffPoint point{line.title, *best, *speed->relative};
-    const int64_t bytes = speed->measured.peak_tensor_bytes;
-    if (bytes > 0) point.memory_gb = static_cast<double>(bytes) / 1e9;
-    point.examples_per_s = speed->measured.steps_per_s * static_cast<double>(grid.batch);
-    points.push_back(std::move(point));
+    points.push_back({line.title, *best, *speed->relative,
+                      gigabytes(speed->measured.peak_tensor_bytes),
+                      speed->measured.steps_per_s * static_cast<double>(grid.any->measured.batch)});
   }
   return points;
 }
@@ -127,11 +131,13 @@ void mark_fronts(std::vector<TradeOffPoint>& points) {
 }
 
 TradeOff our_trade_off(const ReportInput& input) {
-  const Quality qualities[] = {
+  std::vector<Quality> qualities = {
       {"average of five, %", "", [](const Row& row) { return row.scored.ours; }},
       {"average of the tasks shown, %", " Not the paper's average: tasks are missing.",
-       [](const Row& row) { return row.present.ours; }},
-      quality_of_one_task(input.board)};
+       [](const Row& row) { return row.present.ours; }}};
+  if (const auto task = most_shared_task(input.board)) {
+    qualities.push_back(quality_of_one(*task, input.board));
+  }
   TradeOff result{.title = "Figure 3: quality, speed and memory, ours"};
   const SpeedGrid* grid = paper_grid(input.grids, "train");
   if (!grid) return result;
@@ -140,7 +146,7 @@ TradeOff our_trade_off(const ReportInput& input) {
     std::vector<TradeOffPoint> points = points_of(input, *grid, length, quality);
     if (points.size() < 2) continue;
     result.quality_name = quality.name;
-    result.is_average = &quality != std::end(qualities) - 1;
+    result.is_average = quality.is_average;
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
                      grid->setting() + "; memory is the peak of tensors." + quality.remark +
                      left_out_text(input.board, points);
@@ -154,30 +160,26 @@ TradeOff our_trade_off(const ReportInput& input) {
 TradeOff training_trade_off(const Leaderboard& board) {
   TradeOff result{.title = "Quality and training speed",
                   .caption = "Speed and peak memory as the training runs logged them.",
-                  .speed_name = "training speed, tokens/s",
                   .is_ratio = false};
   const std::optional<OneTask> task = most_shared_task(board);
   if (!task) return result;
-  const Quality quality = quality_of_one_task(board);
+  const Quality quality = quality_of_one(*task, board);
   result.quality_name = quality.name;
+  const auto cell_of = [&](const Row& row) -> const Cell& { return row.cells[task->column]; };
   const auto is_point = [&](const Row& row) {
-    return quality.of(row) && row.cells[task->column].speed.tokens_per_s && !row.is_self_pretrained;
+    return quality.of(row) && cell_of(row).speed.tokens_per_s && !row.is_self_pretrained;
   };
   std::map<std::string, int> devices;
-  for (const Row& row : board.rows) devices[row.cells[task->column].devices] += is_point(row);
+  for (const Row& row : board.rows) devices[cell_of(row).devices] += is_point(row);
   const auto commonest =
       std::ranges::max_element(devices, {}, [](const auto& entry) { return entry.second; });
   result.caption += " Computed by: " + commonest->first + ".";
   for (const Row& row : board.rows) {
-    const CellSpeed& speed = row.cells[task->column].speed;
-    const auto accuracy = quality.of(row);
-    if (!is_point(row) || row.cells[task->column].devices != commonest->first) continue;
-    TradeOffPoint point{row_label(board, row, row.cells[task->column].settings), *accuracy,
-                        *speed.tokens_per_s};
-    if (speed.peak_memory_bytes) {
-      point.memory_gb = static_cast<double>(*speed.peak_memory_bytes) / 1e9;
-    }
-    result.points.push_back(std::move(point));
+    const Cell& cell = cell_of(row);
+    if (!is_point(row) || cell.devices != commonest->first) continue;
+    result.points.push_back({row_label(board, row, cell.settings), *quality.of(row),
+                             *cell.speed.tokens_per_s,
+                             gigabytes(cell.speed.peak_memory_bytes.value_or(0))});
   }
   if (result.points.size() < 2) result.points.clear();
   result.caption += left_out_text(board, result.points);
@@ -221,7 +223,7 @@ Table trade_off_table(const TradeOff& trade_off) {
                           {accuracy_text(point.quality)},
                           {speed_text(trade_off, point)},
                           {rate_text(point.examples_per_s)},
-                          {point.memory_gb ? fixed(*point.memory_gb, 2) + " GB" : "-"},
+                          {gigabytes_text(point.memory_gb)},
                           {point.on_speed_front ? "yes" : "no"},
                           {point.on_memory_front ? "yes" : "no"}});
   }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "report/formats/formats.h"
 #include "report/tables/tables.h"
 
 namespace lra::report {
@@ -13,7 +12,7 @@ namespace lra::report {
 struct TradeOffPoint {
   std::string title;
   double quality = 0;  // percent
-  double speed = 0;    // as TradeOff::speed_name says
+  double speed = 0;    // over the Transformer's, or tokens per second: TradeOff::is_ratio
   std::optional<double> memory_gb = {}, examples_per_s = {};
   // No other point is as good in quality and speed, or in quality and memory, and better in one.
   bool on_speed_front = false, on_memory_front = false;
@@ -21,8 +20,7 @@ struct TradeOffPoint {
 
 struct TradeOff {
   std::string title, caption = {}, quality_name = {};
-  std::string speed_name = "training speed, Transformer = 1";
-  bool is_ratio = true;                    // speed is a ratio to the Transformer's
+  bool is_ratio = true;
   bool is_average = false;                 // quality is an average over tasks
   std::vector<TradeOffPoint> points = {};  // the paper's order of models; may be empty
 };
