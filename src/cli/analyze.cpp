@@ -69,8 +69,7 @@ CLI::App* add_kind(CLI::App& parent, Program& program, const std::shared_ptr<Ana
     command->add_option("--split", a->split, "train, val or test (default " + a->split + ")")
         ->check(one_split());
   }
-  if (options & kHasData)
-    command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  if (options & kHasData) add_data_option(*command, a->data);
   if (options & kHasOtherData)
     command->add_flag("--other-data", a->other_data, "read data other than the run's");
   if (options & kHasExamples) {
@@ -91,8 +90,7 @@ void add_numbers(CLI::App& command, const char* name, std::vector<int64_t>& valu
 
 void add_analyze(CLI::App& app, Program& program) {
   CLI::App* parent =
-      app.add_subcommand("analyze", "analyze runs: attention span, rollout, convergence and more");
-  parent->require_subcommand(1);
+      add_group(app, "analyze", "analyze runs: attention span, rollout, convergence and more");
   auto a = std::make_shared<AnalyzeArguments>();
   a->split = "val";
   const auto add = [&](const char* name, const char* help, unsigned options) {

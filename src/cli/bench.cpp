@@ -7,7 +7,6 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "checks/check_table.h"
-#include "cli/bench_config.h"
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "data/files.h"
@@ -17,12 +16,19 @@
 #include "tasks/all.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
+#include "training/settings/data_root.h"
 #include "training/settings/new_record.h"
 #include "training/settings/presets.h"
 #include "training/settings/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
+
+// Whether --lengths may choose another length than the task's own.
+bool has_length_setting(const std::string& task) {
+  const auto fields = tasks::find_task(task).describe();
+  return std::ranges::count(fields, "length", &FieldInfo::name) > 0;
+}
 
 // The paper's Table 2 does not give its sizes: those of the release preset are the defaults. Table
 // 4 gives layers, heads and hidden size; the feed-forward width is four times that.
@@ -274,41 +280,48 @@ ExitCode bench(const Program& program, BenchArguments a) {
 }
 
 void add_choices(CLI::App& command, BenchArguments& a) {
-  auto* task = command.add_option("--task", a.task, "task whose model is measured (default text)");
-  auto* models =
-      command.add_option("--models", a.models, "models, separated by commas; default: all")
-          ->delimiter(',');
-  auto* lengths =
-      command
-          .add_option(
-              "--lengths", a.lengths,
-              "lengths, separated by commas (default 1024,2048,3072,4096; images have their own)")
-          ->delimiter(',')
-          ->check(count_range());
-  auto* batch = command.add_option("--batch", a.batch, "sequences per step (default 32)")
-                    ->check(count_range());
-  auto* mode = command.add_option("--mode", a.mode, "train or infer (default train)")
+  const auto choice = [&](const char* name, auto& value, const std::string& help) {
+    return a.choices.emplace_back(command.add_option(name, value, help));
+  };
+  choice("--task", a.task, "task whose model is measured (default text)");
+  choice("--models", a.models, "models, separated by commas; default: all")->delimiter(',');
+  choice("--lengths", a.lengths,
+         "lengths, separated by commas (default 1024,2048,3072,4096; images have their own)")
+      ->delimiter(',')
+      ->check(count_range());
+  choice("--batch", a.batch, "sequences per step (default 32)")->check(count_range());
+  auto* mode = choice("--mode", a.mode, "train or infer (default train)")
                    ->check(CLI::IsMember({"train", "infer"}));
-  auto* table =
-      command
-          .add_option("--table", a.table,
-                      "a table of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
-                      "width 128; default: both, unless other options select a workload")
-          ->check(CLI::IsMember({2, 4}))
-          ->excludes(mode);
-  auto* dtype =
-      command
-          .add_option("--dtype", a.dtype,
-                      "precision of activations (train.precision): fp32 or bf16 (default fp32)")
-          ->check(CLI::IsMember({"fp32", "bf16"}));
-  auto* preset = command.add_option("--preset", a.preset,
-                                    "paper, release, small; published, pretraining or fine_tuning "
-                                    "if the model has it (default release)");
-  auto* sets = add_set_option(command, a.sets);
-  a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
+  choice("--table", a.table,
+         "a table of the paper: 2, training; 4, inference with 4 layers, 8 heads, width 128; "
+         "default: both, unless other options select a workload")
+      ->check(CLI::IsMember({2, 4}))
+      ->excludes(mode);
+  choice("--dtype", a.dtype,
+         "precision of activations (train.precision): fp32 or bf16 (default fp32)")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  choice("--preset", a.preset, preset_help("release"));
+  a.choices.push_back(add_set_option(command, a.sets));
 }
 
 }  // namespace
+
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets, const std::string& data) {
+  if (has_length_setting(task) && length > 0)
+    sets.push_back("task.length=" + std::to_string(length));
+  auto config =
+      training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
+  training::refuse_masked(config, "lra bench");
+  return config;
+}
+
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
+  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
+  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
+  return measured_config(a.task, model, a.preset, length, sets, a.data.value_or(""));
+}
 
 void add_bench(CLI::App& app, Program& program) {
   auto a = std::make_shared<BenchArguments>();

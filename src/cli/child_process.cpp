@@ -12,11 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
@@ -39,41 +39,37 @@ constexpr int kErrorFd = 3;
 constexpr size_t kErrorBytes = 2000;
 constexpr size_t kMostBytes = size_t{16} << 20;  // of what a process prints
 
-class Descriptor {
+}  // namespace
+
+// A file in memory that a process writes to.
+class MemoryFile {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+  MemoryFile() : fd_(::memfd_create("lra-output", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw io_error("lra", "cannot create a file in memory", errno);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  // Releases the descriptor to the caller, who closes it.
-  int take() { return std::exchange(fd_, -1); }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  int fd() const { return fd_; }
+  std::string text(size_t most) const {
+    std::string all;
+    char buffer[4096];
+    while (all.size() < most) {
+      const ssize_t count = ::pread(fd_, buffer, std::min(sizeof buffer, most - all.size()),
+                                    static_cast<off_t>(all.size()));
+      if (count == 0) break;
+      if (count < 0 && errno != EINTR)
+        throw io_error("lra", "cannot read a process's output", errno);
+      if (count > 0) all.append(buffer, static_cast<size_t>(count));
+    }
+    return all;
+  }
 
  private:
   int fd_;
 };
 
-// A file in memory that a process writes to.
-int memory_file() {
-  const int fd = ::memfd_create("lra-output", MFD_CLOEXEC);
-  if (fd < 0) throw io_error("lra", "cannot create a file in memory", errno);
-  return fd;
-}
-
-std::string text_of(const Descriptor& file, size_t most) {
-  std::string all;
-  char buffer[4096];
-  while (all.size() < most) {
-    const ssize_t count = ::pread(file.get(), buffer, std::min(sizeof buffer, most - all.size()),
-                                  static_cast<off_t>(all.size()));
-    if (count == 0) break;
-    if (count < 0 && errno != EINTR) throw io_error("lra", "cannot read a process's output", errno);
-    if (count > 0) all.append(buffer, static_cast<size_t>(count));
-  }
-  return all;
-}
+namespace {
 
 // 128 + signal when a signal ended it; nothing if it still runs, which only WNOHANG among the
 // `options` of waitpid lets happen.
@@ -87,46 +83,6 @@ std::optional<int> exit_code_of(pid_t process, int options = 0) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Differences between a child and this process: standard input, standard output and errors. One of
-// this program also has its report to us, a process group, and signals blocked until it handles
-// them.
-class SpawnSettings {
- public:
-  SpawnSettings(int output, int errors, bool is_ours) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, errors, is_ours ? kErrorFd : STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    if (!is_ours) return;
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    const sigset_t blocked = save_signals();
-    posix_spawnattr_setsigmask(&attributes_, &blocked);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
-std::vector<std::string> child_environment() {
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry; ++entry) {
-    if (!std::string_view(*entry).starts_with(kParentEntry)) variables.emplace_back(*entry);
-  }
-  variables.push_back(std::string(kParentEntry).append(std::to_string(::getpid())));
-  return variables;
-}
-
 // The null-terminated list that C wants, which changes none of them; `words` must outlive it.
 std::vector<char*> c_strings(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
@@ -135,17 +91,39 @@ std::vector<char*> c_strings(const std::vector<std::string>& words) {
   return pointers;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
-  std::vector<std::string> words = words_of_self("lra");
-  const std::string file = words.size() > 1 ? words[0] : "/proc/self/exe";
-  const std::vector<std::string> variables = child_environment();
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  const SpawnSettings settings(output, errors, true);
-  pid_t child = 0;
-  const int code = posix_spawn(&child, file.c_str(), settings.actions(), settings.attributes(),
-                               c_strings(words).data(), c_strings(variables).data());
-  if (code != 0) throw io_error("lra", "cannot start a process", code);
-  return child;
+// Starts `file`, searched on PATH, with nothing on standard input. One that `is_ours` reports its
+// errors to us, and has a process group, and signals blocked until it handles them. Returns errno.
+int spawn(pid_t& process, const std::string& file, const std::vector<std::string>& words,
+          char* const* variables, const MemoryFile& output, const MemoryFile& errors,
+          bool is_ours) {
+  const std::vector<char*> arguments = c_strings(words);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output.fd(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors.fd(), is_ours ? kErrorFd : STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  if (is_ours) {
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    const sigset_t blocked = save_signals();
+    posix_spawnattr_setsigmask(&attributes, &blocked);
+  }
+  const int problem =
+      posix_spawnp(&process, file.c_str(), &actions, &attributes, arguments.data(), variables);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return problem;
+}
+
+std::vector<std::string> child_environment() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    if (!std::string_view(*entry).starts_with(kParentEntry)) variables.emplace_back(*entry);
+  }
+  variables.push_back(std::string(kParentEntry).append(std::to_string(::getpid())));
+  return variables;
 }
 
 }  // namespace
@@ -164,20 +142,19 @@ void refuse_ranks() {
          "start it once, without torchrun or srun");
 }
 
-Children::~Children() {
-  for (const Child& child : children_) {
-    ::close(child.output_fd);
-    ::close(child.error_fd);
-  }
-}
-
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
   refuse_ranks();
   hand_signals_on();  // earlier requests do not concern the new child
-  Descriptor output(memory_file()), errors(memory_file());
-  const pid_t process = spawn(arguments, output.get(), errors.get());
-  children_.push_back(
-      {.id = id, .process = process, .output_fd = output.take(), .error_fd = errors.take()});
+  const auto output = std::make_shared<MemoryFile>(), errors = std::make_shared<MemoryFile>();
+  std::vector<std::string> words = words_of_self("lra");
+  const std::string file = words.size() > 1 ? words[0] : "/proc/self/exe";
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const std::vector<std::string> variables = child_environment();
+  pid_t process = 0;
+  const int problem =
+      spawn(process, file, words, c_strings(variables).data(), *output, *errors, true);
+  if (problem != 0) throw io_error("lra", "cannot start a process", problem);
+  children_.push_back({.id = id, .process = process, .output = output, .errors = errors});
 }
 
 void Children::hand_signals_on() {
@@ -196,10 +173,10 @@ Children::Ended Children::wait_for_one(const std::function<void()>& meanwhile) {
     for (auto child = children_.begin(); child != children_.end(); ++child) {
       const std::optional<int> exit_code = exit_code_of(child->process, WNOHANG);
       if (!exit_code) continue;
-      const size_t id = child->id;
-      const Descriptor output(child->output_fd), errors(child->error_fd);
+      const Child ended = *child;
       children_.erase(child);
-      return {id, {*exit_code, text_of(output, kMostBytes), text_of(errors, kErrorBytes)}};
+      return {ended.id,
+              {*exit_code, ended.output->text(kMostBytes), ended.errors->text(kErrorBytes)}};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     hand_signals_on();
@@ -214,19 +191,17 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
 }
 
 ChildResult run_program(const std::vector<std::string>& words) {
-  const Descriptor output(memory_file()), errors(memory_file());
-  const SpawnSettings settings(output.get(), errors.get(), false);
+  const MemoryFile output, errors;
   pid_t process = 0;
-  const int problem = posix_spawnp(&process, words[0].c_str(), settings.actions(),
-                                   settings.attributes(), c_strings(words).data(), environ);
+  const int problem = spawn(process, words[0], words, environ, output, errors, false);
   if (problem == ENOENT) {
     refuse(words[0], "program not found on PATH", "", "is it installed on this machine?");
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);
   const int exit_code = exit_code_of(process).value();
-  const std::string complaint = text_of(errors, kMostBytes);
+  const std::string complaint = errors.text(kMostBytes);
   return {.exit_code = exit_code,
-          .output = text_of(output, kMostBytes),
+          .output = output.text(kMostBytes),
           // Line ends become spaces; none is left at the end.
           .error = printable(complaint.substr(0, complaint.find_last_not_of(" \n") + 1))};
 }

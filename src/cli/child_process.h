@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ void refuse_ranks();
 // in.
 std::vector<std::string> words_of_self(const std::string& program);
 
+class MemoryFile;
+
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output
@@ -30,15 +33,9 @@ struct ChildResult {
 // Processes that run at the same time. Each reads nothing (/dev/null) and has its own process
 // group: Ctrl-C in the terminal reaches only us, and is forwarded as one SIGTERM, so that the child
 // is asked once. SIGUSR1 and SIGUSR2 are forwarded unchanged, to the children that were running
-// when they arrived.
+// when they arrived. Those that still run get SIGTERM when this process ends.
 class Children {
  public:
-  Children() = default;
-  // Does not wait: those that still run get SIGTERM when this process ends.
-  ~Children();
-  Children(const Children&) = delete;
-  Children& operator=(const Children&) = delete;
-
   // Starts "lra ARGUMENTS...". Throws lra::Error: 74 when no process can be started, 2 when this
   // process is one of several ranks.
   void start(size_t id, const std::vector<std::string>& arguments);
@@ -56,7 +53,7 @@ class Children {
   struct Child {
     size_t id;
     int process;
-    int output_fd, error_fd;
+    std::shared_ptr<const MemoryFile> output, errors;
     bool told_to_stop = false;
   };
   void hand_signals_on();

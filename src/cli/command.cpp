@@ -17,6 +17,7 @@ namespace lra::cli {
 CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
                       const std::string& help, std::function<ExitCode()> action) {
   CLI::App* command = parent.add_subcommand(name, help);
+  command->footer("");  // not that of the program
   CommonOptions& common = program.common;
   command->add_flag("--json", common.json, "print the result as JSON on standard output");
   command->add_flag("--quiet", common.quiet, "print only the result: no progress bars or messages");
@@ -29,6 +30,13 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
                       "device to compute on: cpu, cuda, or cuda:N (default cpu)");
   command->callback([&program, action = std::move(action)] { program.action = action; });
   return command;
+}
+
+CLI::App* add_group(CLI::App& app, const std::string& name, const std::string& help) {
+  CLI::App* group = app.add_subcommand(name, help);
+  group->require_subcommand(1);
+  group->footer("");
+  return group;
 }
 
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
@@ -48,6 +56,22 @@ ConfigTable settings_of(const std::string& section, const std::vector<std::strin
            "list the settings with: " + command_text({"help", help}));
   }
   return all.table(section);
+}
+
+void add_data_option(CLI::App& command, std::string& data) {
+  command.add_option("--data", data, "folder of the data; default $LRA_DATA, else ./data");
+}
+
+std::string preset_help(const std::string& preset) {
+  return "paper, release, small; published, pretraining or fine_tuning if the model has it "
+         "(default " +
+         preset + ")";
+}
+
+std::vector<std::string> all_preset_names() {
+  std::vector<std::string> names = training::preset_names("listops");
+  names.insert(names.end(), std::begin(training::kModelPresets), std::end(training::kModelPresets));
+  return names;
 }
 
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted) {
@@ -119,5 +143,14 @@ void refuse(const std::string& where, const std::string& what, const std::string
 }
 
 void print_json(const Json& value) { std::printf("%s\n", json_text(value, 2).c_str()); }
+
+ExitCode print_result(const Program& program, const Json& json, const std::string& text) {
+  if (program.common.json) {
+    print_json(json);
+  } else {
+    std::printf("%s", text.c_str());
+  }
+  return ExitCode::kDone;
+}
 
 }  // namespace lra::cli

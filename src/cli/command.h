@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Program {
 CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
                       const std::string& help, std::function<ExitCode()> action);
 
+// Adds a command that needs a verb: add_command() with it as the parent.
+CLI::App* add_group(CLI::App& app, const std::string& name, const std::string& help);
+
 // "--set KEY=VALUE", any number of times, one value each: a word after it is not a second value.
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
@@ -45,6 +49,15 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
 // lists its settings.
 ConfigTable settings_of(const std::string& section, const std::vector<std::string>& sets,
                         const std::string& help);
+
+// "--data" of the commands that read data.
+void add_data_option(CLI::App& command, std::string& data);
+
+// Help of "--preset"; `preset` is the default.
+std::string preset_help(const std::string& preset);
+
+// Every preset that a task or a model may have.
+std::vector<std::string> all_preset_names();
 
 // "--accept NAME[,NAME]": checks whose warnings about data are accepted.
 CLI::Option* add_accept_option(CLI::App& command, std::vector<std::string>& accepted);
@@ -65,6 +78,15 @@ std::string file_name_of(std::string model);
 
 void print_json(const Json& value);
 
+// The end of a command: prints its result, as JSON with --json, else as text.
+ExitCode print_result(const Program& program, const Json& json, const std::string& text);
+
+// The value, or null.
+template <typename T>
+Json json_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
 // The results of configs/literature.json. If it is not the file that this program was built with,
 // its figures are unverified and standard error says so.
 report::Literature published_results();
@@ -73,22 +95,13 @@ report::Literature published_results();
 [[noreturn]] void refuse(const std::string& where, const std::string& what,
                          const std::string& expected = "", const std::string& advice = "");
 
-// Registered in main, in the order of --help.
-void add_list(CLI::App& app, Program& program);
-void add_help(CLI::App& app, Program& program);
-void add_info(CLI::App& app, Program& program);
-void add_completion(CLI::App& app, Program& program);
-void add_data(CLI::App& app, Program& program);
-void add_train(CLI::App& app, Program& program);
-void add_eval(CLI::App& app, Program& program);
-void add_export(CLI::App& app, Program& program);
-void add_analyze(CLI::App& app, Program& program);
-void add_reproduce(CLI::App& app, Program& program);
-void add_suite(CLI::App& app, Program& program);
-void add_tune(CLI::App& app, Program& program);
-void add_bench(CLI::App& app, Program& program);
-void add_report(CLI::App& app, Program& program);
-void add_model(CLI::App& app, Program& program);
-void add_mixer(CLI::App& app, Program& program);
+// The message about a command line that is not understood, without the reference to help.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+
+// Each adds a command to the program.
+using AddCommand = void(CLI::App& app, Program& program);
+AddCommand add_train, add_eval, add_export, add_analyze, add_reproduce, add_suite, add_tune,
+    add_report, add_data, add_bench, add_model, add_mixer, add_list, add_help, add_info,
+    add_completion;
 
 }  // namespace lra::cli

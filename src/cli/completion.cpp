@@ -2,7 +2,6 @@
 // and run folders in bash and zsh.
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -10,7 +9,6 @@
 #include "cli/command.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
-#include "training/settings/presets.h"
 #include "training/settings/setting_list.h"
 
 namespace lra::cli {
@@ -48,12 +46,6 @@ std::string check_names() {
   return joined(names);
 }
 
-std::string all_presets() {
-  std::vector<std::string> names = training::preset_names("listops");
-  names.insert(names.end(), std::begin(training::kModelPresets), std::end(training::kModelPresets));
-  return joined(names);
-}
-
 // "{text,md,csv}", as CLI11 describes an option with few values.
 std::string few_values(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -70,7 +62,7 @@ std::string values_of(const CLI::Option& option) {
   const std::vector<std::string>& flags = option.get_lnames();
   const std::string name = flags.empty() ? option.get_name(true, false) : "--" + flags[0];
   if (const std::string values = few_values(option); !values.empty()) return values;
-  if (name == "--preset") return all_presets();
+  if (name == "--preset") return joined(all_preset_names());
   if (name == "--device") return "cpu cuda";
   if (name == "--set") return setting_names();
   if (name == "--accept") return check_names();

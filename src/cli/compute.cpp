@@ -7,21 +7,21 @@ namespace lra::cli {
 
 void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();
-  auto* command = add_command(
-      app, program, "eval",
-      "evaluate a run: accuracy, where it fails, and the prediction of each example",
-      [&program, a] {
-        const training::StoredRun run = training::read_run({a->run});
-        a->task = settings_of("task", a->sets, std::string(run.config.task_spec().name));
-        ConfigTable task = run.config.task_settings;
-        merge(task, a->task);
-        a->task = a->sets.empty() ? ConfigTable() : run.config.task_spec().resolve(task);
-        return eval(program, *a);
-      });
+  auto* command =
+      add_command(app, program, "eval",
+                  "evaluate a run: accuracy, where it fails, and the prediction of each example",
+                  [&program, a] {
+                    const training::StoredRun run = training::read_run({a->run});
+                    const tasks::TaskSpec& spec = run.config.task_spec();
+                    ConfigTable task = run.config.task_settings;
+                    merge(task, settings_of("task", a->sets, std::string(spec.name)));
+                    if (!a->sets.empty()) a->task = spec.resolve(task);
+                    return eval(program, *a);
+                  });
   command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")->check(one_split());
   add_weights(*command, a->weights);
-  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  add_data_option(*command, a->data);
   command->add_option(
       "--predictions", a->predictions,
       "write prediction, probabilities and properties of each example to this CSV file");
@@ -45,8 +45,7 @@ void add_export(CLI::App& app, Program& program) {
 }
 
 void add_mixer(CLI::App& app, Program& program) {
-  CLI::App* mixer = app.add_subcommand("mixer", "run one mixer on a tensor from a file");
-  mixer->require_subcommand(1);
+  CLI::App* mixer = add_group(app, "mixer", "run one mixer on a tensor from a file");
   auto a = std::make_shared<MixerArguments>();
   auto* command = add_command(
       *mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
@@ -63,9 +62,7 @@ void add_mixer(CLI::App& app, Program& program) {
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
   add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");
-  command->add_option("--seed", a->seed, "seed of new weights (default 0)")
-      ->check(seed_range())
-      ->each([a](const std::string&) { a->has_seed = true; });
+  command->add_option("--seed", a->seed, "seed of new weights (default 0)")->check(seed_range());
   command->add_option("--heads", a->heads, "attention heads (default 1)")->check(count_range());
   command->add_option("--head-dim", a->head_dim, "width of a head (default D / heads)")
       ->check(count_range());

@@ -28,7 +28,7 @@ int run_with_tensors(int argc, char** argv);
 void start_tensors(const std::string& device, int threads);
 // find_device() of "cuda" and "cuda:NUMBER".
 std::string find_gpu(const std::string& text, std::optional<int> number);
-// Number and model of the GPUs, or that there is none, for people.
+// Number and model of the GPUs, or that there is none, for people. For `info` alone.
 std::string gpus_found();
 Provenance program_provenance(const CommonOptions& common);
 
@@ -52,8 +52,8 @@ struct MixerArguments {
   std::string name, in, out;
   std::vector<std::string> sets;
   ConfigTable settings;  // [mixer], of the sets
-  int64_t seed = 0, heads = 1, head_dim = 0, max_length = 0;
-  bool has_seed = false;
+  std::optional<int64_t> seed;
+  int64_t heads = 1, head_dim = 0, max_length = 0;
 };
 ExitCode run_mixer(const Program& program, const MixerArguments& a);
 
@@ -109,7 +109,27 @@ std::string analysis_text(const AnalysisRecord& record, const std::string& folde
 // interval.
 std::string breakdown_text(const BreakdownResult& breakdown);
 
-struct BenchArguments;
+struct BenchArguments {
+  std::string task = "text", preset = "release", mode = "train", dtype = "fp32", out, one;
+  std::vector<std::string> models, sets;
+  std::vector<int64_t> lengths;  // empty: the default of the task
+  int64_t batch = 32, windows = 5;
+  double window_seconds = 1;
+  std::optional<std::string> data;
+  int table = 0;
+  std::vector<CLI::Option*> choices;  // the options that say what is measured
+  bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
+  std::string busy;                    // what other programs did when the measurements began
+  std::vector<CheckFinding> findings;  // about the data
+};
+// The settings of a measurement. Images have their own length, regardless of `length`; 0 leaves it
+// to the preset. `data` is the data root, as for --data.
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets = {},
+                                    const std::string& data = "");
+// The same of the arguments.
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
 // The child's part of lra bench: one measurement, printed as JSON.
 ExitCode measure_one(const BenchArguments& a, const std::string& device);
 

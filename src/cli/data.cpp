@@ -102,6 +102,19 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
                  tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
 }
 
+Progress bar_of(const std::string& description, int64_t total, const std::string& unit,
+                const Program& program) {
+  return Progress({.description = description,
+                   .total = total,
+                   .unit = unit,
+                   .unit_scale = true,
+                   .quiet = program.common.quiet});
+}
+
+Dataset opened(const DataArguments& a, const tasks::Task& task) {
+  return tasks::open_dataset(tasks::find_task(a.task), task, a.folder);
+}
+
 ExitCode prepare(const Program& program, const DataArguments& a) {
   const std::string root = training::data_root(a.root);
   const auto task = make_task(a, root);
@@ -123,11 +136,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
                                    .num_train = a.num_train,
                                    .num_val = a.num_val,
                                    .num_test = a.num_test};
-  Progress bar({.description = "make " + a.task,
-                .total = task->num_to_make(options),
-                .unit = "ex",
-                .unit_scale = true,
-                .quiet = program.common.quiet});
+  Progress bar = bar_of("make " + a.task, task->num_to_make(options), "ex", program);
   task->make(options, bar);
   bar.finish();
   report_written(program, a, *task);
@@ -143,11 +152,7 @@ ExitCode import(const Program& program, const DataArguments& a) {
   }
   refuse_existing(a.out);
   make_folder(folder_of(a.out));
-  Progress bar({.description = "import " + a.task,
-                .total = 0,
-                .unit = "ex",
-                .unit_scale = true,
-                .quiet = program.common.quiet});
+  Progress bar = bar_of("import " + a.task, 0, "ex", program);
   tasks::import_data(*task, a.sources, a.out, bar, a.accept);
   bar.finish();
   report_written(program, a, *make_task(a, a.out));
@@ -164,11 +169,8 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
                : "see what can be imported with: " + command_text({"help", a.task}));
   }
   refuse_existing(a.out);
-  Progress bar({.description = "fetch " + std::string(spec.remote->file),
-                .total = spec.remote->bytes,
-                .unit = "B",
-                .unit_scale = true,
-                .quiet = program.common.quiet});
+  Progress bar =
+      bar_of("fetch " + std::string(spec.remote->file), spec.remote->bytes, "B", program);
   DataArguments fetched = a;
   fetched.sources = {fetch(
       *spec.remote,
@@ -193,9 +195,8 @@ Json fact_value(const std::string& text) {
 
 ExitCode check(const Program& program, const DataArguments& a) {
   end_at_first_signal();
-  const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a, a.folder);
-  const auto dataset = tasks::open_dataset(spec, *task, a.folder);
+  const Dataset dataset = opened(a, *task);
   auto facts = task->check(dataset);
   for (const checks::Baseline& baseline : tasks::baselines_of(*task, dataset)) {
     facts.push_back({.name = "baseline: " + baseline.name,
@@ -254,11 +255,11 @@ Json tokens_json(const TaskShape& shape, const Split& split, int64_t example) {
 
 ExitCode show(const Program& program, const DataArguments& a) {
   end_at_first_signal();
-  const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a, a.folder);
-  const auto dataset = tasks::open_dataset(spec, *task, a.folder);
+  const Dataset dataset = opened(a, *task);
   // Data is shown however it was made, unless settings choose, or say what an answer is.
-  const bool as_stored = a.sets.empty() && dataset.has(a.split) && !spec.labels_places;
+  const bool as_stored =
+      a.sets.empty() && dataset.has(a.split) && !tasks::find_task(a.task).labels_places;
   if (!as_stored) task->refuse_other_settings(dataset);
   const Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {
@@ -293,15 +294,10 @@ ExitCode show(const Program& program, const DataArguments& a) {
 }
 
 ExitCode export_official(const Program& program, const DataArguments& a) {
-  const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a, a.folder);
-  task->export_official(tasks::open_dataset(spec, *task, a.folder), a.out);
-  if (program.common.json) {
-    print_json({{"task", a.task}, {"folder", a.out}});
-  } else {
-    std::printf("wrote %s in its official layout to %s\n", a.task.c_str(), a.out.c_str());
-  }
-  return ExitCode::kDone;
+  task->export_official(opened(a, *task), a.out);
+  return print_result(program, {{"task", a.task}, {"folder", a.out}},
+                      "wrote " + a.task + " in its official layout to " + a.out + "\n");
 }
 
 CLI::Validator sha256_digits() {
@@ -332,8 +328,7 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
 
 void add_data(CLI::App& app, Program& program) {
   CLI::App* data =
-      app.add_subcommand("data", "make, prepare, import, fetch, check, show and export data");
-  data->require_subcommand(1);
+      add_group(app, "data", "make, prepare, import, fetch, check, show and export data");
   auto a = std::make_shared<DataArguments>();
 
   auto* make_command = add_verb(*data, program, a, "make", "generate a dataset", make);
@@ -347,8 +342,7 @@ void add_data(CLI::App& app, Program& program) {
   auto* prepare_command =
       add_verb(*data, program, a, "prepare",
                "prepare the data as training does: open, import or generate it", prepare);
-  prepare_command->add_option("--data", a->root,
-                              "folder of the data; default $LRA_DATA, else ./data");
+  add_data_option(*prepare_command, a->root);
 
   auto* import_command =
       add_verb(*data, program, a, "import",

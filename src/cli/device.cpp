@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kCuda = "cuda", kNumbered = "cuda:";
 
 // N of "cuda:N"; nothing for other text.
-std::optional<int> number_of(const std::string& text) {
+std::optional<int> gpu_number(const std::string& text) {
   if (!text.starts_with(kNumbered)) return {};
   const char *begin = text.data() + kNumbered.size(), *end = text.data() + text.size();
   int number = 0;
@@ -42,13 +42,13 @@ std::string gpu_model() {
 }
 
 void check_device_name(const std::string& text) {
-  if (text != "cpu" && text != kCuda && !number_of(text))
+  if (text != "cpu" && text != kCuda && !gpu_number(text))
     refuse("--device " + text, "is not a device", "cpu, cuda or cuda:N");
 }
 
 std::string find_device(const std::string& text) {
   check_device_name(text);
-  return text == "cpu" ? text : find_gpu(text, number_of(text));
+  return text == "cpu" ? text : find_gpu(text, gpu_number(text));
 }
 
 std::string device_title(const std::string& device) {

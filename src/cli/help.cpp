@@ -1,7 +1,6 @@
 // lra help: every setting of a task or a model, with default and range; a setting by its name; or a
 // command's flags.
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 
 #include "checks/check_table.h"
@@ -24,8 +23,8 @@ std::vector<training::Setting> section_settings(const std::string& section,
 }
 
 // A table of settings, with a column of the tasks or models that have them unless all have all.
-void print_settings(const std::vector<training::Setting>& settings) {
-  if (settings.empty()) return;
+std::string settings_text(const std::vector<training::Setting>& settings) {
+  if (settings.empty()) return "";
   const auto is_owned = [](const training::Setting& setting) { return !setting.owners.empty(); };
   const bool names_owners = std::ranges::any_of(settings, is_owned);
   std::vector<std::vector<std::string>> rows;
@@ -35,7 +34,7 @@ void print_settings(const std::vector<training::Setting>& settings) {
   }
   std::vector<std::string> header = {"setting", "type", "default", "range", "meaning"};
   if (names_owners) header.emplace_back("tasks or models");
-  std::printf("%s", fitted_table(header, rows, terminal_width()).c_str());
+  return fitted_table(header, rows, terminal_width());
 }
 
 Json settings_json(const std::vector<training::Setting>& settings) {
@@ -56,14 +55,8 @@ constexpr const char* kPresetsChangeThem =
 
 ExitCode show(const Program& program, const std::string& title,
               const std::vector<training::Setting>& settings) {
-  if (program.common.json) {
-    print_json(settings_json(settings));
-  } else {
-    std::printf("%s", title.c_str());
-    print_settings(settings);
-    std::printf("%s", kPresetsChangeThem);
-  }
-  return ExitCode::kDone;
+  return print_result(program, settings_json(settings),
+                      title + settings_text(settings) + kPresetsChangeThem);
 }
 
 // Shows the settings of the section that has the command's name, too; training has those of the
@@ -75,39 +68,24 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   for (training::Setting& setting : training::find_settings(name)) {
     if (setting.name.starts_with(name + ".")) settings.push_back(std::move(setting));
   }
-  if (program.common.json) {
-    print_json(
-        {{"command", name}, {"usage", command.help("lra")}, {"settings", settings_json(settings)}});
-  } else {
-    std::printf("%s%s", command.help("lra").c_str(), settings.empty() ? "" : "\n");
-    print_settings(settings);
-    if (!settings.empty()) std::printf("%s", kPresetsChangeThem);
-  }
-  return ExitCode::kDone;
+  const std::string usage = command.help("lra");
+  const Json json = {{"command", name}, {"usage", usage}, {"settings", settings_json(settings)}};
+  if (settings.empty()) return print_result(program, json, usage);
+  return print_result(program, json, usage + "\n" + settings_text(settings) + kPresetsChangeThem);
 }
 
 ExitCode show_check(const Program& program, const checks::Check& check) {
   const std::string name(check.name), finds(check.finds), advice(check.advice);
   const bool can_accept = check.level == checks::Level::kWarning;
-  if (program.common.json) {
-    print_json({{"check", name}, {"finds", finds}, {"advice", advice}, {"can_accept", can_accept}});
-    return ExitCode::kDone;
-  }
-  std::printf("%s, a check of data\n\nfinds  %s\nto do  %s\n", name.c_str(), finds.c_str(),
-              advice.c_str());
-  if (can_accept) std::printf("\nlra train TASK MODEL --accept %s accepts it.\n", name.c_str());
-  return ExitCode::kDone;
+  const std::string acceptance =
+      can_accept ? "\nlra train TASK MODEL --accept " + name + " accepts it.\n" : "";
+  return print_result(
+      program, {{"check", name}, {"finds", finds}, {"advice", advice}, {"can_accept", can_accept}},
+      name + ", a check of data\n\nfinds  " + finds + "\nto do  " + advice + "\n" + acceptance);
 }
 
 ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
-  if (topic.empty()) {
-    if (program.common.json) {
-      print_json({{"usage", app.help()}});
-    } else {
-      std::printf("%s", app.help().c_str());
-    }
-    return ExitCode::kDone;
-  }
+  if (topic.empty()) return print_result(program, {{"usage", app.help()}}, app.help());
   std::vector<std::string> known;
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
     known.emplace_back(spec->name);

@@ -70,13 +70,18 @@ Json list_models() {
   return rows;
 }
 
-Json list_suites() {
+std::vector<std::string> suite_files() {
   const std::string folder = training::config_folder() + "/suites";
-  std::vector<std::string> names = names_in(folder);
-  std::ranges::sort(names);
+  std::vector<std::string> files;
+  for (const std::string& name : names_in(folder))
+    if (name.ends_with(".toml")) files.push_back(folder + "/" + name);
+  std::ranges::sort(files);
+  return files;
+}
+
+Json list_suites() {
   Json rows = Json::array();
-  for (const std::string& name : names)
-    if (name.ends_with(".toml")) rows.push_back({{"file", folder + "/" + name}});
+  for (const std::string& file : suite_files()) rows.push_back({{"file", file}});
   return rows;
 }
 
@@ -121,8 +126,6 @@ Json list_presets() {
   return rows;
 }
 
-Json optional_json(std::optional<double> value) { return value ? Json(*value) : Json(); }
-
 Json list_results() {
   const auto literature = published_results();
   Json rows = Json::array();
@@ -131,9 +134,9 @@ Json list_results() {
     for (int task = 0; task < report::kNumPaperTasks; ++task) {
       const auto place = static_cast<size_t>(task);
       const std::string name(report::paper_task_title(static_cast<report::PaperTask>(task)));
-      row[name] = result.fail[place] ? Json("FAIL") : optional_json(result.accuracy[place]);
+      row[name] = result.fail[place] ? Json("FAIL") : json_or_null(result.accuracy[place]);
     }
-    row["average of six"] = optional_json(result.average(report::kNumPaperTasks));
+    row["average of six"] = json_or_null(result.average(report::kNumPaperTasks));
     row["figures"] = result.kind;
     row["source"] = result.source;
     rows.push_back(std::move(row));
@@ -190,14 +193,9 @@ void print_overview() {
   std::printf("models (more: lra list models)\n");
   print_names(mixers::mixer_names());
   std::printf("suites\n");
-  std::vector<std::string> suites;
-  for (const Json& row : list_suites()) suites.push_back(row["file"].get<std::string>());
-  print_names(suites);
+  print_names(suite_files());
   std::printf("presets (more: lra list presets)\n");
-  std::vector<std::string> presets = training::preset_names("listops");
-  presets.insert(presets.end(), std::begin(training::kModelPresets),
-                 std::end(training::kModelPresets));
-  print_names(presets);
+  print_names(all_preset_names());
   std::printf("published results: lra list results\n");
 }
 

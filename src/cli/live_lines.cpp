@@ -42,8 +42,6 @@ std::optional<Pace> last_pace(const std::string& path) {
   return pace;
 }
 
-LiveLines::LiveLines(ProgressTarget target) : target_(std::move(target)) {}
-
 LiveLines::~LiveLines() {
   lines_.clear();
   draw("");
@@ -58,10 +56,6 @@ void LiveLines::add(size_t id, const std::string& name, const std::string& log, 
                 .started = monotonic_seconds()};
   draw("");
 }
-
-void LiveLines::remove(size_t id) { lines_.erase(id); }
-
-void LiveLines::print(const std::string& text) { draw(text + "\n"); }
 
 void LiveLines::update() {
   if (monotonic_seconds() >= next_draw_) draw("");

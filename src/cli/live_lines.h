@@ -23,7 +23,7 @@ std::optional<Pace> last_pace(const std::string& path);
 
 class LiveLines {
  public:
-  explicit LiveLines(ProgressTarget target);
+  explicit LiveLines(ProgressTarget target) : target_(std::move(target)) {}
   ~LiveLines();
   LiveLines(const LiveLines&) = delete;
   LiveLines& operator=(const LiveLines&) = delete;
@@ -32,9 +32,9 @@ class LiveLines {
   bool is_on() const { return target_.terminal && !target_.disabled; }
   // `log`: the run's metrics.jsonl. `steps`: of the whole training; 0: unknown.
   void add(size_t id, const std::string& name, const std::string& log, int64_t steps);
-  void remove(size_t id);
+  void remove(size_t id) { lines_.erase(id); }
   // Prints a line above the others.
-  void print(const std::string& text);
+  void print(const std::string& text) { draw(text + "\n"); }
   // Draws the lines again, if a quarter of a second has passed.
   void update();
 

@@ -1,6 +1,4 @@
 // lra model compare: size against the base Transformer, and the division that follows.
-#include <cstdio>
-
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "training/settings/data_root.h"
@@ -21,31 +19,26 @@ ExitCode compare(const Program& program, const CompareArguments& a) {
   const auto result = training::judge(run, {}, "", training::edited_presets(a.task, a.model));
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
-  if (program.common.json) {
-    print_json({{"task", a.task},
-                {"model", a.model},
-                {"preset", a.preset},
-                {"parameters", result.parameters},
-                {"base_parameters", result.base_parameters},
-                {"ratio", ratio},
-                {"division", result.division},
-                {"reason", result.reason}});
-    return ExitCode::kDone;
-  }
-  std::printf(
-      "%s on %s, preset %s\n  parameters       %s\n  base Transformer %s\n  ratio            %s\n"
-      "  division         %s: %s\n",
-      a.model.c_str(), a.task.c_str(), a.preset.c_str(), thousands(result.parameters).c_str(),
-      thousands(result.base_parameters).c_str(), fixed(ratio, 3).c_str(), result.division.c_str(),
-      result.reason.c_str());
-  return ExitCode::kDone;
+  return print_result(program,
+                      {{"task", a.task},
+                       {"model", a.model},
+                       {"preset", a.preset},
+                       {"parameters", result.parameters},
+                       {"base_parameters", result.base_parameters},
+                       {"ratio", ratio},
+                       {"division", result.division},
+                       {"reason", result.reason}},
+                      a.model + " on " + a.task + ", preset " + a.preset + "\n  parameters       " +
+                          thousands(result.parameters) + "\n  base Transformer " +
+                          thousands(result.base_parameters) + "\n  ratio            " +
+                          fixed(ratio, 3) + "\n  division         " + result.division + ": " +
+                          result.reason + "\n");
 }
 
 }  // namespace
 
 void add_model(CLI::App& app, Program& program) {
-  CLI::App* model = app.add_subcommand("model", "compare a model with the base Transformer");
-  model->require_subcommand(1);
+  CLI::App* model = add_group(app, "model", "compare a model with the base Transformer");
   auto a = std::make_shared<CompareArguments>();
   auto* command =
       add_command(*model, program, "compare",
@@ -53,9 +46,7 @@ void add_model(CLI::App& app, Program& program) {
                   [&program, a] { return compare(program, *a); });
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
-  command->add_option("--preset", a->preset,
-                      "paper, release, small; published, pretraining or fine_tuning if the model "
-                      "has it (default release)");
+  command->add_option("--preset", a->preset, preset_help("release"));
   command->add_option("--data", a->data,
                       "folder of the data, from which the task custom takes its shape; default "
                       "$LRA_DATA, else ./data");

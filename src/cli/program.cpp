@@ -24,7 +24,6 @@
 #include "cli/compute.h"
 #include "cli/device.h"
 #include "cli/terminal.h"
-#include "cli/usage.h"
 #include "kernels/flush_denormals.h"
 #include "mixers/python_layer.h"
 
@@ -53,20 +52,18 @@ int use_threads(int asked) {
   return count;
 }
 
-// A write beyond the limit on the size of files (ulimit -f) would end the program without a word;
-// now it fails like one on a full disk.
-void report_large_files() { std::signal(SIGXFSZ, SIG_IGN); }
-
-void complain(const std::string& text) {
+// Returns the exit code.
+int complain(const std::string& text, ExitCode code = ExitCode::kUserError) {
   std::fprintf(stderr, "lra: %s\n", text.c_str());
   tell_parent(text);
+  return static_cast<int>(code);
 }
 
 // CLI11's messages span lines and do not say what was meant.
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  complain(printable(usage_message(app, error)) + "; see 'lra --help' or 'lra help COMMAND'");
-  return static_cast<int>(ExitCode::kUserError);
+  return complain(printable(usage_message(app, error)) +
+                  "; see 'lra --help' or 'lra help COMMAND'");
 }
 
 // An unset shell variable leaves an empty word instead of a path, which could lead anywhere, and a
@@ -114,27 +111,11 @@ void add_commands(CLI::App& app, Program& program) {
   app.formatter(help_formatter());
   app.footer(kExamples);
   app.set_version_flag("--version", lra_version());
-  add_train(app, program);
-  add_eval(app, program);
-  add_export(app, program);
-  add_analyze(app, program);
-  add_reproduce(app, program);
-  add_suite(app, program);
-  add_tune(app, program);
-  add_report(app, program);
-  add_data(app, program);
-  add_bench(app, program);
-  add_model(app, program);
-  add_mixer(app, program);
-  add_list(app, program);
-  add_help(app, program);
-  add_info(app, program);
-  add_completion(app, program);
-  // A subcommand inherits the footer.
-  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-    command->footer("");
-    for (CLI::App* verb : command->get_subcommands([](CLI::App*) { return true; }))
-      verb->footer("");
+  // In the order of --help.
+  for (AddCommand* add : {add_train, add_eval, add_export, add_analyze, add_reproduce, add_suite,
+                          add_tune, add_report, add_data, add_bench, add_model, add_mixer, add_list,
+                          add_help, add_info, add_completion}) {
+    add(app, program);
   }
 }
 
@@ -182,7 +163,9 @@ void start_again_in_interpreter(char** argv) {
 
 int run_and_report(int argc, char** argv) {
   open_standard_streams();
-  report_large_files();
+  // A write beyond the limit on the size of files (ulimit -f) would end the program without a word;
+  // now it fails like one on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Numbers below the smallest normal one are 0 in this thread and in all that it makes: a sharp
   // softmax is full of them, and Intel processors multiply them in microcode.
   const kernels::FlushDenormals flush_denormals;
@@ -207,27 +190,20 @@ int run_and_report(int argc, char** argv) {
     return usage_error(app, error);
   } catch (const mixers::NeedsInterpreter& error) {
     start_again_in_interpreter(argv);
-    complain(error.what());
-    return static_cast<int>(error.code());
+    return complain(error.what(), error.code());
   } catch (const Error& error) {
-    complain(error.what());
-    return static_cast<int>(error.code());
+    return complain(error.what(), error.code());
   } catch (const std::filesystem::filesystem_error& error) {
-    complain(error.path1().string() + ": " + error.code().message());
-    return static_cast<int>(ExitCode::kIoError);
+    return complain(error.path1().string() + ": " + error.code().message(), ExitCode::kIoError);
   } catch (const std::exception& error) {
     if (is_out_of_memory(error)) {
-      complain(
+      return complain(
           "out of memory; try smaller sizes: train.batch_size, task.length, model.*, mixer.*, or "
           "the option that needs this much");
-      return static_cast<int>(ExitCode::kUserError);
     }
-    if (const std::string failure = mixers::python_failure(error); !failure.empty()) {
-      complain(failure);
-      return static_cast<int>(ExitCode::kUserError);
-    }
-    complain(std::string("this is a bug in lra: ") + error.what());
-    return static_cast<int>(ExitCode::kOurBug);
+    const std::string failure = mixers::python_failure(error);
+    if (!failure.empty()) return complain(failure);
+    return complain(std::string("this is a bug in lra: ") + error.what(), ExitCode::kOurBug);
   }
   return run_with_tensors(argc, argv);
 }

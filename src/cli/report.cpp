@@ -18,9 +18,10 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> paths = {"runs"};
-  std::string format, out, title = "Long Range Arena", compare;
+  std::string format, out;
   std::vector<std::string> columns, rows;
-  bool card = false, check = false, literature = false;
+  bool card = false, check = false;
+  report::ReportOptions options;
 };
 
 // The named format, else the one of the file's ending, else text.
@@ -139,10 +140,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   const report::Format format = chosen_format(a, program.common);
   const bool is_table = !a.columns.empty() || !a.rows.empty();
   if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format, is_table), "--out");
-  report::ReportOptions options{.title = a.title,
-                                .literature = published_results(),
-                                .show_literature = a.literature,
-                                .compare = a.compare};
+  report::ReportOptions options = a.options;
+  options.literature = published_results();
   if (is_table) {
     options.results =
         report::ResultsChoice{.columns = a.columns,
@@ -202,11 +201,11 @@ void add_report(CLI::App& app, Program& program) {
                  "check records: each agrees with its hash, and with metrics.jsonl and the weights "
                  "next to it; prints one line per contradiction and exits with code 2")
       ->excludes(card);
-  command->add_flag("--literature", a->literature,
+  command->add_flag("--literature", a->options.show_literature,
                     "show published results of other papers, never ranked with the runs: opened on "
                     "the page, a table in text and Markdown");
-  command->add_option("--title", a->title, "heading of the report");
-  command->add_option("--compare", a->compare,
+  command->add_option("--title", a->options.title, "heading of the report");
+  command->add_option("--compare", a->options.compare,
                       "test this model against every other one instead of the best of each task");
   command
       ->add_option("--columns", a->columns,

@@ -259,7 +259,7 @@ void add_reproduce(CLI::App& app, Program& program) {
                    "repeat only that many steps, and compare the validations and the logged "
                    "training steps until then")
       ->check(positive_range());
-  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  add_data_option(*command, a->data);
   command->add_option(
       "--out", a->out,
       "keep the new run in this folder; default: a temporary folder that is removed");

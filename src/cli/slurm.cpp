@@ -17,7 +17,7 @@ namespace {
 
 // The value of an option on an #SBATCH line. sbatch knows quotes and backslashes there, and no
 // variables or commands; a line cannot be continued.
-std::string sbatch_word(const std::string& word, const char* where) {
+std::string sbatch_word(const std::string& word, const std::string& where) {
   static const std::regex control("[[:cntrl:]]"), plain("[[:alnum:]_./=:,+@%-]+");
   if (std::regex_search(word, control)) {
     refuse(where, "'" + word + "' has a control character, which sbatch does not accept", "",
@@ -74,17 +74,19 @@ void refuse_short_limit(const SlurmJob& job) {
          "give more time");
 }
 
+// `where` the value is from, if that is no flag of the same name.
 void add_option(std::string& lines, const std::string& option, const std::string& value,
-                const char* where = "") {
-  if (!value.empty()) lines += "#SBATCH " + option + "=" + sbatch_word(value, where) + "\n";
+                const std::string& where = "") {
+  if (value.empty()) return;
+  lines += "#SBATCH " + option + "=" + sbatch_word(value, where.empty() ? option : where) + "\n";
 }
 
 // The options that say where a job runs, and who pays for it.
 std::string shared_options(const SlurmJob& job) {
   std::string lines;
   add_option(lines, "--open-mode", "append");
-  add_option(lines, "--partition", job.partition, "--partition");
-  add_option(lines, "--account", job.account, "--account");
+  add_option(lines, "--partition", job.partition);
+  add_option(lines, "--account", job.account);
   for (const std::string& option : job.more_options) {
     lines += "#SBATCH " + sbatch_word(option, "--sbatch-arg") + "\n";
   }
@@ -95,13 +97,13 @@ std::string array_options(const SlurmJob& job, size_t num_runs) {
   std::string lines;
   const std::string limit = job.array_limit > 0 ? "%" + std::to_string(job.array_limit) : "";
   add_option(lines, "--job-name", "lra-" + job.name, "the suite's name");
-  add_option(lines, "--array", "0-" + std::to_string(num_runs - 1) + limit, "--array-limit");
+  add_option(lines, "--array", "0-" + std::to_string(num_runs - 1) + limit);
   add_option(lines, "--output", log_pattern(job.out, "%A_%a"), "--out");
-  add_option(lines, "--cpus-per-task", std::to_string(job.cpus), "--cpus");
-  add_option(lines, "--gres", job.gres, "--gres");
-  add_option(lines, "--time", job.time, "--time");
+  add_option(lines, "--cpus-per-task", std::to_string(job.cpus));
+  add_option(lines, "--gres", job.gres);
+  add_option(lines, "--time", job.time);
   lines += "#SBATCH --requeue\n";
-  add_option(lines, "--signal", "B:USR2@" + std::to_string(job.signal_seconds), "--signal-seconds");
+  add_option(lines, "--signal", "B:USR2@" + std::to_string(job.signal_seconds));
   return lines + shared_options(job);
 }
 

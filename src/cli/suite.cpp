@@ -11,14 +11,10 @@
 #include "base/command_text.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/bench_config.h"
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "cli/device.h"
 #include "cli/suite.h"
-#include "cli/suite_cells.h"
-#include "cli/suite_runs.h"
-#include "cli/sweep_cells.h"
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -42,18 +38,17 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   }
 }
 
-std::string bench_folder(const std::string& out) { return out + "/bench"; }
+std::string bench_folder(const Suite& suite) { return suite.folder + "/bench"; }
 
-std::string measured_folder(const Suite& suite, const std::string& model, const std::string& out) {
-  return bench_folder(out) + "/" + suite.bench->task + "-" + model + "-train";
+std::string measured_folder(const Suite& suite, const std::string& model) {
+  return bench_folder(suite) + "/" + suite.bench->task + "-" + model + "-train";
 }
 
 // True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
-bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
-                 const std::string& device) {
+bool is_measured(const Suite& suite, const std::string& model, const std::string& device) {
   const SuiteBench& bench = *suite.bench;
-  const std::string path = measured_folder(suite, model, out) + "/record.json";
+  const std::string path = measured_folder(suite, model) + "/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
   const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
@@ -69,11 +64,11 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
 }
 
 // Measures the models that have no complete measurement. Returns the code to end with.
-ExitCode run_bench(const Suite& suite, const std::string& out, const Program& program) {
+ExitCode run_bench(const Suite& suite, const Program& program) {
   const SuiteBench& bench = *suite.bench;
   std::vector<std::string> models = suite.models;
   std::erase_if(models, [&](const std::string& model) {
-    return is_measured(suite, model, out, program.common.device);
+    return is_measured(suite, model, program.common.device);
   });
   if (models.empty()) return ExitCode::kDone;
   std::vector<std::string> words = {"bench", "--json", "--task", bench.task};
@@ -86,7 +81,7 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
   add("--batch", std::to_string(bench.batch));
   add("--windows", std::to_string(bench.windows));
   add("--window-seconds", std::to_string(bench.window_seconds));
-  add("--out", bench_folder(out));
+  add("--out", bench_folder(suite));
   words.push_back("--replace");
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
@@ -100,25 +95,24 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
 }
 
 // The folders of the suite's runs and measurements, without links.
-std::set<std::filesystem::path> own_folders(const Suite& suite, const std::string& out,
-                                            const std::vector<Cell>& cells) {
+std::set<std::filesystem::path> own_folders(const Suite& suite, const std::vector<Cell>& cells) {
   std::set<std::filesystem::path> folders;
   for (const Cell& cell : cells)
     if (!suite.sweep || cell.is_chosen)
       folders.insert(std::filesystem::weakly_canonical(cell.folder));
   if (!suite.bench) return folders;
   for (const std::string& model : suite.models) {
-    folders.insert(std::filesystem::weakly_canonical(measured_folder(suite, model, out)));
+    folders.insert(std::filesystem::weakly_canonical(measured_folder(suite, model)));
   }
   return folders;
 }
 
 // A leaderboard of the suite alone: other runs in its folder are named and left out.
-void write_reports(const Suite& suite, const std::string& out, const std::vector<Cell>& cells,
-                   const Program& program) {
+void write_reports(const Suite& suite, const std::vector<Cell>& cells, const Program& program) {
+  const std::string& out = suite.folder;
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
   options.literature = published_results();
-  const auto own = own_folders(suite, out, cells);
+  const auto own = own_folders(suite, cells);
   std::vector<std::string> files;
   const std::string tries = std::filesystem::weakly_canonical(out + "/" + kTriesFolder).string();
   for (const std::string& path : report::find_record_files({out}, &options.problems, true)) {
@@ -142,8 +136,8 @@ void write_reports(const Suite& suite, const std::string& out, const std::vector
 }
 
 // A sweep chooses nothing before every setting has been compared.
-void say_why_no_run(const Suite& suite, const std::string& file, const std::string& out,
-                    const std::vector<Cell>& cells, const Program& program) {
+void say_why_no_run(const Suite& suite, const std::string& file, const std::vector<Cell>& cells,
+                    const Program& program) {
   if (!suite.sweep || std::ranges::all_of(cells, is_skipped)) {
     return say(program, "no run to report");
   }
@@ -151,39 +145,40 @@ void say_why_no_run(const Suite& suite, const std::string& file, const std::stri
   say(program,
       "no setting is chosen, because some were not compared; mend what failed or take it "
       "out of [sweep] in " +
-          file + ", then: " + command_text({"suite", "run", file, "--out", out}));
+          file + ", then: " + command_text({"suite", "run", file, "--out", suite.folder}));
+}
+
+Cell cell_named(const std::vector<Cell>& cells, const std::string& name) {
+  const auto found = std::ranges::find(cells, name, &Cell::run_name);
+  if (found != cells.end()) return *found;
+  std::vector<std::string> names;
+  for (const Cell& cell : cells) names.push_back(cell.run_name());
+  refuse("--only", "the suite has no run '" + name + "'", "TASK-MODEL-sSEED",
+         suggestion(name, names));
 }
 
 // The lock of the run's folder is enough: others work on other runs of the suite.
-ExitCode run_one(const Suite& suite, const Program& program, const SuiteArguments& a) {
-  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> all = cells_of(suite, out, data);
-  std::vector<Cell> cells;
-  if (suite.sweep) plan_sweep(suite, all);
-  cells.push_back(cell_named(all, a.only));
-  need_tensors();
-  make_folder(out);
+ExitCode run_one(Cell cell, const std::string& data, const std::vector<std::string>& places,
+                 const Program& program) {
+  std::vector<Cell> cells = {std::move(cell)};
   prepare_tasks(cells, data, program);
-  run_cells(cells, data, {program.common.device}, program);
-  Cell& cell = cells.front();
-  if (has_reached_goal(cell)) cell.state = CellState::kTried;
+  Cell& one = cells.front();
+  run_cells({&one}, data, places, program);
+  if (has_reached_goal(one)) one.state = CellState::kTried;
   if (program.common.json) {
-    print_json(
-        {{"run", cell.run_name()}, {"state", to_string(cell.state)}, {"folder", cell.folder}});
+    print_json({{"run", one.run_name()}, {"state", to_string(one.state)}, {"folder", one.folder}});
   }
-  if (stop_requested() && cell.state != CellState::kDone) return ExitCode::kStopped;
-  return cell.state == CellState::kNoData ? ExitCode::kUserError : judge_cells(cells);
+  if (stop_requested() && one.state != CellState::kDone) return ExitCode::kStopped;
+  return one.state == CellState::kNoData ? ExitCode::kUserError : judge_cells(cells);
 }
 
-ExitCode status(const Program& program, const SuiteArguments& a) {
-  const Suite suite = read_suite(a.file);
-  const std::string out = suite_folder(suite, a.out);
-  if (a.watch && program.common.json) {
-    refuse("suite status", "--watch and --json exclude each other", "one of them", "leave one out");
-  }
-  if (a.watch) return watch_cells(suite, out);
-  show_cells(suite, out, program.common.json);
-  return ExitCode::kDone;
+// Of the runs that train at the same time.
+std::vector<std::string> places_for(const SuiteArguments& a, const Program& program) {
+  if (!a.only.empty()) return {program.common.device};
+  std::vector<std::string> devices = a.devices;
+  if (devices.empty()) devices = {program.common.device};
+  for (std::string& device : devices) device = find_device(device);
+  return places_of(devices, a.jobs);
 }
 
 }  // namespace
@@ -191,24 +186,28 @@ ExitCode status(const Program& program, const SuiteArguments& a) {
 ExitCode run_suite(const Program& program, const SuiteArguments& a) {
   std::signal(SIGPIPE, SIG_IGN);  // as in lra train
   refuse_ranks();
-  Suite suite = read_suite(a.file);
+  Suite suite = read_suite(a.file, a.out);
   if (a.all || !a.only.empty()) suite.left_out.clear();
-  if (!a.only.empty()) return run_one(suite, program, a);
-  std::vector<std::string> devices = a.devices;
-  if (devices.empty()) devices = {program.common.device};
-  for (std::string& device : devices) device = find_device(device);
-  const std::vector<std::string> places = places_of(devices, a.jobs);
-  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> cells = cells_of(suite, out, data);
+  const std::vector<std::string> places = places_for(a, program);
+  const std::string& out = suite.folder;
+  const std::string data = training::data_root(a.data);
+  std::vector<Cell> cells = cells_of(suite, data);
   if (suite.sweep) plan_sweep(suite, cells);  // refuses before anything is written
+  std::optional<Cell> one;
+  if (!a.only.empty()) one = cell_named(cells, a.only);
   need_tensors();
   make_folder(out);
-  const FileLock lock(suite_lock(out), "the suite folder " + out);
+  if (one) return run_one(*one, data, places, program);
+  const FileLock lock(suite.lock(), "the suite folder " + out);
   prepare_tasks(cells, data, program);
-  const auto train = [&](std::vector<Cell>& some) { run_cells(some, data, places, program); };
-  suite.sweep ? run_sweep(suite, cells, train) : train(cells);
+  const auto train = [&](const std::vector<Cell*>& some) {
+    run_cells(some, data, places, program);
+  };
+  std::vector<Cell*> all;
+  for (Cell& cell : cells) all.push_back(&cell);
+  suite.sweep ? run_sweep(suite, cells, train) : train(all);
   ExitCode measured = ExitCode::kDone;
-  if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
+  if (!stop_requested() && suite.bench) measured = run_bench(suite, program);
   if (stop_requested()) {
     say(program, "stopped; re-run the same command to resume");
     return ExitCode::kStopped;
@@ -218,10 +217,10 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
            std::filesystem::exists(training::RunFolder{cell.folder}.record());
   });
   if (!has_runs && !suite.bench) {
-    say_why_no_run(suite, a.file, out, cells, program);
+    say_why_no_run(suite, a.file, cells, program);
     return judge_cells(cells);
   }
-  write_reports(suite, out, cells, program);
+  write_reports(suite, cells, program);
   if (suite.sweep && !program.common.json) {
     std::printf("\n%s\nruns that were not chosen: %s/%s\n", sweep_table(suite, cells).c_str(),
                 out.c_str(), kTriesFolder);
@@ -231,8 +230,8 @@ ExitCode run_suite(const Program& program, const SuiteArguments& a) {
 }
 
 void add_suite_options(CLI::App& command, SuiteArguments& a, CommonOptions& common) {
-  command.add_option("--out", a.out, "folder of the runs; default runs/NAME");
-  command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
+  command.add_option("--out", a.out, kRunsHelp);
+  add_data_option(command, a.data);
   command
       .add_option("--jobs", a.jobs,
                   "runs trained at the same time, each with its share of the cores (default: one "
@@ -251,8 +250,7 @@ void add_suite_options(CLI::App& command, SuiteArguments& a, CommonOptions& comm
 
 void add_suite(CLI::App& app, Program& program) {
   CLI::App* suite =
-      app.add_subcommand("suite", "run many models on many tasks, or show their progress");
-  suite->require_subcommand(1);
+      add_group(app, "suite", "run many models on many tasks, or show their progress");
   auto a = std::make_shared<SuiteArguments>();
   const auto add = [&](const char* name, const char* help,
                        ExitCode (*verb)(const Program&, const SuiteArguments&)) {
@@ -269,8 +267,8 @@ void add_suite(CLI::App& app, Program& program) {
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
                           "task of a job array runs");
   add_suite_submit(*suite, program);
-  auto* status_command = add("status", "print one line per run", status);
-  status_command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
+  auto* status_command = add("status", "print one line per run", show_suite);
+  status_command->add_option("--out", a->out, kRunsHelp);
   status_command->add_flag("--watch", a->watch,
                            "redraw the table every two seconds until all runs have ended");
 }

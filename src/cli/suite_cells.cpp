@@ -1,5 +1,4 @@
-#include "cli/suite_cells.h"
-
+// The runs of a suite: their folders, states and data.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -7,6 +6,7 @@
 #include <filesystem>
 
 #include "base/command_text.h"
+#include "cli/suite.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/check_record.h"
@@ -193,7 +193,7 @@ std::string try_folder(const Cell& cell) {
          file_name_of(cell.model) + "-" + cell.attempt.name + "-s" + std::to_string(cell.seed);
 }
 
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data) {
+std::vector<Cell> cells_of(const Suite& suite, const std::string& data) {
   std::vector<Cell> cells;
   const std::vector<Try> tries = suite.sweep ? tries_of(*suite.sweep) : std::vector<Try>(1);
   for (const std::string& task : suite.tasks) {
@@ -208,7 +208,7 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
           Cell& cell = cells.emplace_back();
           cell.task = task;
           cell.model = model;
-          cell.out = out;
+          cell.out = suite.folder;
           cell.seed = static_cast<uint64_t>(seed);
           cell.attempt = attempt;
           cell.accept = suite.accept;
@@ -226,15 +226,6 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
     }
   }
   return cells;
-}
-
-Cell& cell_named(std::vector<Cell>& cells, const std::string& name) {
-  const auto found = std::ranges::find(cells, name, &Cell::run_name);
-  if (found != cells.end()) return *found;
-  std::vector<std::string> names;
-  for (const Cell& cell : cells) names.push_back(cell.run_name());
-  refuse("--only", "the suite has no run '" + name + "'", "TASK-MODEL-sSEED",
-         suggestion(name, names));
 }
 
 void say(const Program& program, const std::string& text) {

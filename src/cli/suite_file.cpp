@@ -137,12 +137,12 @@ bool lies_with_its_runs(const std::string& file) {
 
 }  // namespace
 
-Suite read_suite(const std::string& file) {
+Suite read_suite(const std::string& file, const std::string& out) {
   { const InputFile is_a_file(file); }  // refuses anything but a file; opening a pipe would block
-  return suite_of(parse_toml_file(file), file);
+  return suite_of(parse_toml_file(file), file, out);
 }
 
-Suite suite_of(ConfigTable table, const std::string& file) {
+Suite suite_of(ConfigTable table, const std::string& file, const std::string& out) {
   Suite suite;
   suite.tasks = take_list<std::string>(table, "tasks", file);
   suite.models = take_names(table, "models", file, mixers::mixer_names());
@@ -165,7 +165,9 @@ Suite suite_of(ConfigTable table, const std::string& file) {
   if (suite.settings.name.empty())
     suite.settings.name = std::filesystem::path(file).stem().string();
   refuse_path(suite.settings.name, file);
-  suite.folder = lies_with_its_runs(file) ? folder_of(file) : "runs/" + suite.settings.name;
+  suite.folder = !out.empty()               ? out
+                 : lies_with_its_runs(file) ? folder_of(file)
+                                            : "runs/" + suite.settings.name;
   return suite;
 }
 
@@ -175,11 +177,5 @@ std::string reason_left_out(const Suite& suite, const std::string& task, const s
   }
   return "";
 }
-
-std::string suite_folder(const Suite& suite, const std::string& out) {
-  return out.empty() ? suite.folder : out;
-}
-
-std::string suite_lock(const std::string& folder) { return folder + "/.lock"; }
 
 }  // namespace lra::cli

@@ -46,7 +46,7 @@ inline constexpr std::string_view kTuneLine = "# Written by 'lra tune'.";
 
 struct Suite {
   SuiteSettings settings;
-  std::string folder;  // of its runs: runs/NAME, or that of the file if 'lra tune' wrote it there
+  std::string folder;  // of its runs
   std::vector<std::string> tasks, models;
   std::vector<std::string> accept;  // checks of the data whose warnings are accepted
   std::vector<int64_t> seeds;
@@ -57,23 +57,21 @@ struct Suite {
   std::optional<Sweep> sweep;
   std::optional<SuiteBench> bench;
   std::vector<int64_t> bench_lengths;  // tokens
+
+  // Held by whoever runs or submits the suite.
+  std::string lock() const { return folder + "/.lock"; }
 };
 
 // Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one with a duplicate
 // entry, or an unknown key. models = ["all"] means every model; a suite without a name gets that of
-// its file.
-Suite read_suite(const std::string& file);
+// its file. Its runs are in the folder `out`; empty: in runs/NAME, or in that of the file if
+// 'lra tune' wrote it there.
+Suite read_suite(const std::string& file, const std::string& out = "");
 // The same of the content of `file`.
-Suite suite_of(ConfigTable table, const std::string& file);
+Suite suite_of(ConfigTable table, const std::string& file, const std::string& out);
 
 // Why the suite leaves out the runs of `model` on `task`, by the first section that names both;
 // empty if it does not.
 std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model);
-
-// The folder of its runs: `out`, or the suite's own when that is empty.
-std::string suite_folder(const Suite& suite, const std::string& out);
-
-// The lock of that folder, held by whoever runs or submits the suite.
-std::string suite_lock(const std::string& folder);
 
 }  // namespace lra::cli

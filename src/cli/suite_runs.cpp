@@ -1,5 +1,4 @@
-#include "cli/suite_runs.h"
-
+// Trains the runs of a suite.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "cli/live_lines.h"
+#include "cli/suite.h"
 #include "io/atomic_file.h"
 #include "records/run_identity.h"
 #include "training/settings/new_record.h"
@@ -154,7 +154,7 @@ std::vector<std::string> places_of(const std::vector<std::string>& devices, int 
   return places;
 }
 
-void run_cells(std::vector<Cell>& cells, const std::string& data_root,
+void run_cells(const std::vector<Cell*>& cells, const std::string& data_root,
                const std::vector<std::string>& places, const Program& program) {
   LiveLines lines(ProgressTarget::standard_error());
   Share share = share_of(places.size(), program.common);
@@ -168,12 +168,12 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root,
   std::set<std::string> told;
   const auto name = [&](size_t i) {
     return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
-           cells[i].name();
+           cells[i]->name();
   };
   for (size_t next = 0;;) {
     while (!stop_requested() && next < cells.size() && children.size() < places.size()) {
       const size_t i = next++;
-      Cell& cell = cells[i];
+      Cell& cell = *cells[i];
       if (is_due(cell)) prepare_folder(cell);
       if (!is_due(cell)) {
         tell(name(i) + ": " + explanation(cell));
@@ -194,7 +194,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root,
     }
     if (children.size() == 0) return;
     const Children::Ended ended = children.wait_for_one([&] { lines.update(); });
-    Cell& cell = cells[ended.id];
+    Cell& cell = *cells[ended.id];
     lines.remove(ended.id);
     std::ranges::replace(taken, std::optional(ended.id), nobody);
     judge_end(cell, ended.result, program);

@@ -1,6 +1,6 @@
-#include "cli/suite_runs.h"
-
 #include <gtest/gtest.h>
+
+#include "cli/suite.h"
 
 namespace lra::cli {
 namespace {

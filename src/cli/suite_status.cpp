@@ -11,8 +11,7 @@
 #include "base/text_format.h"
 #include "cli/live_lines.h"
 #include "cli/slurm.h"
-#include "cli/suite_cells.h"
-#include "cli/sweep_cells.h"
+#include "cli/suite.h"
 #include "cli/terminal.h"
 #include "io/lock_file.h"
 #include "training/settings/data_root.h"
@@ -23,48 +22,41 @@ namespace {
 
 constexpr auto kRedraw = std::chrono::seconds(2);
 
-struct CellStatus {
-  const Cell* cell;
-  CellState state;
+struct CellStatus : Cell {
   bool is_submitted = false;
   int64_t steps = 0;
-  std::optional<int64_t> planned_steps;  // unknown before a run whose budget is in examples
-  std::optional<Pace> pace;
+  std::optional<int64_t> planned = {};  // steps; unknown before a run whose budget is in examples
+  std::optional<Pace> pace = {};
 };
 
-CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
-  CellStatus status{.cell = &cell, .state = cell.state, .planned_steps = {}, .pace = {}};
-  status.is_submitted = submitted.contains(cell.run_name());
-  status.planned_steps = planned_steps(cell);
-  if (cell.state == CellState::kDamaged) return status;
-  const training::RunFolder folder{cell.folder};
-  status.steps = cell.record.steps;
-  if (is_at_work(cell)) {
-    status.state = CellState::kRunning;
-    status.pace = last_pace(folder.metrics());
-    if (status.pace) status.steps = std::max(status.steps, status.pace->step);
-  } else if (status.is_submitted &&
-             (cell.state == CellState::kWaiting || cell.state == CellState::kLeftOut)) {
-    status.state = CellState::kQueued;
-  } else if (status.state == CellState::kRunning) {
-    status.state = CellState::kInterrupted;
+CellStatus status_of(Cell cell, const std::set<std::string>& submitted) {
+  CellStatus s{std::move(cell)};
+  s.is_submitted = submitted.contains(s.run_name());
+  s.planned = planned_steps(s);
+  if (s.state == CellState::kDamaged) return s;
+  s.steps = s.record.steps;
+  const bool is_left_out = s.state == CellState::kLeftOut;
+  if (is_at_work(s)) {
+    s.state = CellState::kRunning;
+    s.pace = last_pace(training::RunFolder{s.folder}.metrics());
+    if (s.pace) s.steps = std::max(s.steps, s.pace->step);
+  } else if (s.is_submitted && (is_left_out || s.state == CellState::kWaiting)) {
+    s.state = CellState::kQueued;
+  } else if (s.state == CellState::kRunning) {
+    s.state = CellState::kInterrupted;
   }
-  return status;
+  // Left out by the file, but submitted, or run by name.
+  if (is_left_out && s.state != CellState::kLeftOut) s.problem = s.record.failure = "";
+  return s;
 }
 
-// Steps per second at the present pace; 0: unknown.
-double speed_of(const CellStatus& s) {
-  const RunRecord& record = s.cell->record;
-  if (!s.pace || record.tokens == 0) return 0;
-  return s.pace->tokens_per_s * static_cast<double>(record.steps) /
-         static_cast<double>(record.tokens);
-}
-
-// Time to the last step; the tests at the end are not counted.
+// Time to the last step at the present pace; the tests at the end are not counted.
 std::string time_left(const CellStatus& s) {
-  const double speed = speed_of(s);
-  if (speed <= 0 || !s.planned_steps) return "-";
-  return human_duration(static_cast<double>(*s.planned_steps - s.steps) / speed);
+  if (!s.pace || s.record.tokens == 0 || !s.planned) return "-";
+  const double speed = s.pace->tokens_per_s * static_cast<double>(s.record.steps) /
+                       static_cast<double>(s.record.tokens);
+  if (speed <= 0) return "-";
+  return human_duration(static_cast<double>(*s.planned - s.steps) / speed);
 }
 
 std::string accuracy(const std::optional<Evaluation>& e) {
@@ -72,24 +64,24 @@ std::string accuracy(const std::optional<Evaluation>& e) {
 }
 
 TextTable table_of(const std::vector<CellStatus>& all) {
-  const bool is_sweep = !all.empty() && !all[0].cell->attempt.text.empty();
+  const bool is_sweep = !all.empty() && !all[0].attempt.text.empty();
   std::vector<std::string> header = {"task", "model",    "seed", "state",      "steps",
                                      "loss", "tokens/s", "left", "validation", "test"};
   if (is_sweep) header.insert(header.begin() + 2, "settings");
   TextTable table(header);
   for (const CellStatus& s : all) {
     std::vector<std::string> row = {
-        s.cell->task,
-        s.cell->model,
-        std::to_string(s.cell->seed),
+        s.task,
+        s.model,
+        std::to_string(s.seed),
         to_string(s.state),
-        std::to_string(s.steps) + "/" + (s.planned_steps ? std::to_string(*s.planned_steps) : "?"),
+        std::to_string(s.steps) + "/" + (s.planned ? std::to_string(*s.planned) : "?"),
         s.pace ? fixed(s.pace->loss, 3) : "-",
         s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-",
         time_left(s),
-        accuracy(s.cell->record.val),
-        accuracy(s.cell->record.test)};
-    if (is_sweep) row.insert(row.begin() + 2, s.cell->attempt.text);
+        accuracy(s.record.val),
+        accuracy(s.record.test)};
+    if (is_sweep) row.insert(row.begin() + 2, s.attempt.text);
     table.add_row(row);
   }
   return table;
@@ -97,10 +89,7 @@ TextTable table_of(const std::vector<CellStatus>& all) {
 
 // Returns what is wrong with a cell, why its run failed or why it is left out; empty if none of
 // them.
-std::string problem_of(const CellStatus& s) {
-  const Cell& cell = *s.cell;
-  // Left out by the file, but submitted, or run by name.
-  if (cell.state == CellState::kLeftOut && s.state != CellState::kLeftOut) return "";
+const std::string& problem_of(const Cell& cell) {
   return cell.problem.empty() ? cell.record.failure : cell.problem;
 }
 
@@ -113,9 +102,9 @@ std::string problems_of(const std::vector<CellStatus>& all) {
     if (s.state == CellState::kLeftOut) {
       auto known = std::ranges::find(left_out, problem, &decltype(left_out)::value_type::first);
       if (known == left_out.end()) known = left_out.insert(known, {problem, ""});
-      known->second += (known->second.empty() ? "" : ", ") + s.cell->run_name();
+      known->second += (known->second.empty() ? "" : ", ") + s.run_name();
     } else if (!problem.empty()) {
-      text += s.cell->run_name() + ": " + problem + "\n";
+      text += s.run_name() + ": " + problem + "\n";
     }
   }
   for (const auto& [reason, runs] : left_out) text += "left out: " + reason + " (" + runs + ")\n";
@@ -125,16 +114,15 @@ std::string problems_of(const std::vector<CellStatus>& all) {
 Json json_of(const std::vector<CellStatus>& all) {
   Json rows = Json::array();
   for (const CellStatus& s : all) {
-    const RunRecord& record = s.cell->record;
-    Json row = {{"task", s.cell->task}, {"model", s.cell->model},
-                {"seed", s.cell->seed}, {"state", to_string(s.state)},
-                {"steps", s.steps},     {"folder", s.cell->folder}};
-    if (!s.cell->attempt.text.empty()) row["settings"] = s.cell->attempt.text;
-    if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
+    Json row = {{"task", s.task},   {"model", s.model},
+                {"seed", s.seed},   {"state", to_string(s.state)},
+                {"steps", s.steps}, {"folder", s.folder}};
+    if (!s.attempt.text.empty()) row["settings"] = s.attempt.text;
+    if (s.planned) row["planned_steps"] = *s.planned;
     const std::string problem = problem_of(s);
     if (!problem.empty()) row[s.state == CellState::kLeftOut ? "reason" : "problem"] = problem;
-    if (record.val) row["validation_accuracy"] = record.val->accuracy;
-    if (record.test) row["test_accuracy"] = record.test->accuracy;
+    if (s.record.val) row["validation_accuracy"] = s.record.val->accuracy;
+    if (s.record.test) row["test_accuracy"] = s.record.test->accuracy;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -147,14 +135,12 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
   return s.is_submitted && (s.state == CellState::kStopped || s.state == CellState::kInterrupted);
 }
 
-// Reloads all cells; `cells` keeps the objects that the statuses point at.
-std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
-                                 std::vector<Cell>& cells) {
-  cells = cells_of(suite, out, training::data_root(""));
+std::vector<CellStatus> statuses(const Suite& suite) {
+  std::vector<Cell> cells = cells_of(suite, training::data_root(""));
   if (suite.sweep) plan_sweep(suite, cells);
   std::vector<CellStatus> all;
-  const std::set<std::string> submitted = submitted_runs(out);
-  for (const Cell& cell : cells) all.push_back(status_of(cell, submitted));
+  const std::set<std::string> submitted = submitted_runs(suite.folder);
+  for (Cell& cell : cells) all.push_back(status_of(std::move(cell), submitted));
   return all;
 }
 
@@ -176,29 +162,19 @@ void draw_dashboard(std::vector<CellStatus> all) {
   std::printf("%s\x1b[J", lines.c_str());
 }
 
-}  // namespace
-
-void show_cells(const Suite& suite, const std::string& out, bool json) {
-  std::vector<Cell> cells;
-  const std::vector<CellStatus> all = statuses(suite, out, cells);
-  if (json) {
-    print_json(json_of(all));
-  } else {
-    std::printf("%s%s", table_of(all).text().c_str(), problems_of(all).c_str());
-  }
+std::string text_of(const std::vector<CellStatus>& all) {
+  return table_of(all).text() + problems_of(all);
 }
 
-ExitCode watch_cells(const Suite& suite, const std::string& out) {
+ExitCode watch(const Suite& suite) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   for (;;) {
-    std::vector<Cell> cells;
-    const bool suite_is_at_work = is_locked(suite_lock(out));
-    const std::vector<CellStatus> all = statuses(suite, out, cells);
+    const bool suite_is_at_work = is_locked(suite.lock());
+    const std::vector<CellStatus> all = statuses(suite);
     if (terminal) {
       draw_dashboard(all);
     } else {
-      std::printf("%s%s\n%s\n", table_of(all).text().c_str(), problems_of(all).c_str(),
-                  counts_text(all).c_str());
+      std::printf("%s\n%s\n", text_of(all).c_str(), counts_text(all).c_str());
     }
     std::fflush(stdout);
     const bool is_over = std::ranges::none_of(
@@ -210,6 +186,18 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
+}
+
+}  // namespace
+
+ExitCode show_suite(const Program& program, const SuiteArguments& a) {
+  const Suite suite = read_suite(a.file, a.out);
+  if (a.watch && program.common.json) {
+    refuse("suite status", "--watch and --json exclude each other", "one of them", "leave one out");
+  }
+  if (a.watch) return watch(suite);
+  const std::vector<CellStatus> all = statuses(suite);
+  return print_result(program, json_of(all), text_of(all));
 }
 
 }  // namespace lra::cli

@@ -8,8 +8,7 @@
 #include "base/command_text.h"
 #include "cli/child_process.h"
 #include "cli/slurm.h"
-#include "cli/suite_cells.h"
-#include "cli/sweep_cells.h"
+#include "cli/suite.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "training/settings/data_root.h"
@@ -19,9 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SubmitArguments {
-  std::string file, data, out;
-  bool slurm = false, dry_run = false, all = false;
+struct SubmitArguments : SuiteArguments {
+  bool slurm = false, dry_run = false;
   SlurmJob job;
 };
 
@@ -157,23 +155,23 @@ void warn_of_other_device(const SlurmJob& job, const Program& program) {
 }
 
 ExitCode submit(const Program& program, const SubmitArguments& a) {
-  Suite suite = read_suite(a.file);
+  Suite suite = read_suite(a.file, a.out);
   if (a.all) suite.left_out.clear();
   SlurmJob job = a.job;
   job.name = suite.settings.name;
   job.program = words_of_self(fs::read_symlink("/proc/self/exe").string());
   job.suite = whole_path(a.file);
-  job.out = whole_path(suite_folder(suite, a.out));
+  job.out = suite.folder = whole_path(suite.folder);
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
   job.device = program.common.device;
   warn_of_other_device(job, program);
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
-  std::vector<Cell> cells = cells_of(suite, job.out, job.data);
+  std::vector<Cell> cells = cells_of(suite, job.data);
   mark_without_data(cells, job.data, program);
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));
-  const FileLock lock(suite_lock(job.out), "the suite folder " + job.out);
+  const FileLock lock(suite.lock(), "the suite folder " + job.out);
   if (suite.sweep) plan_sweep(suite, cells);
   if (suite.sweep && !a.dry_run) settle_choice(suite, cells);
   const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
@@ -197,8 +195,8 @@ void add_suite_submit(CLI::App& suite, Program& program) {
                  "submit to SLURM, as a job array in which each array task is one run")
       ->required();
   command->add_flag("--dry-run", a->dry_run, "write the scripts, submit nothing");
-  command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
-  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option("--out", a->out, kRunsHelp);
+  add_data_option(*command, a->data);
   command->add_flag("--all", a->all, kAllHelp);
   command->add_option("--partition", a->job.partition, "partition of the cluster");
   command->add_option("--account", a->job.account, "account to charge");

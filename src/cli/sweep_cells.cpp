@@ -1,5 +1,4 @@
-#include "cli/sweep_cells.h"
-
+// The runs of a suite with a sweep: which go on, and which are chosen.
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -9,7 +8,7 @@
 
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/sweep.h"
+#include "cli/suite.h"
 #include "io/atomic_file.h"
 #include "training/settings/run_folder.h"
 
@@ -245,40 +244,33 @@ void settle_choice(const Suite& suite, std::vector<Cell>& cells) {
 }
 
 void run_sweep(const Suite& suite, std::vector<Cell>& cells,
-               const std::function<void(std::vector<Cell>& round)>& train) {
-  std::set<size_t> given_up;  // they did not come to their goal, and keep their state
+               const std::function<void(const std::vector<Cell*>& round)>& train) {
+  std::set<const Cell*> given_up;  // they did not come to their goal, and keep their state
   for (;;) {
     plan_sweep(suite, cells);
     settle_choice(suite, cells);
-    std::vector<size_t> due;
-    std::vector<Cell> round;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      if (!is_due(cells[i]) || given_up.contains(i)) continue;
-      due.push_back(i);
-      round.push_back(cells[i]);
+    std::vector<Cell*> due;
+    for (Cell& cell : cells) {
+      if (is_due(cell) && !given_up.contains(&cell)) due.push_back(&cell);
     }
-    if (round.empty()) return;
-    train(round);
-    for (size_t i = 0; i < due.size(); ++i) {
-      Cell& cell = cells[due[i]];
-      cell = std::move(round[i]);
-      const bool is_readable = cell.state != CellState::kDamaged && cell.state != CellState::kInUse;
-      Cell now = cell;
-      if (is_readable) look_at_record(now);
+    if (due.empty()) return;
+    train(due);
+    for (Cell* cell : due) {
+      Cell now = *cell;
+      if (now.state != CellState::kDamaged && now.state != CellState::kInUse) look_at_record(now);
       if (has_reached_goal(now)) {
-        cell = std::move(now);
+        *cell = std::move(now);
       } else {
-        given_up.insert(due[i]);
+        given_up.insert(cell);
       }
     }
     if (stop_requested()) return plan_sweep(suite, cells);
   }
 }
 
-std::string sweep_table(const Suite& suite, const std::vector<Cell>& cells) {
+std::string sweep_table(const Suite& suite, std::vector<Cell> cells) {
   TextTable table({"task", "model", "settings", "validation", "steps", "state"});
-  std::vector<Cell> copy = cells;
-  for (const Group& group : groups_of(suite, copy)) add_rows(group, table);
+  for (const Group& group : groups_of(suite, cells)) add_rows(group, table);
   return table.text();
 }
 

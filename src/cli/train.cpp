@@ -49,16 +49,14 @@ void add_train(CLI::App& app, Program& program) {
   auto* command = add_command(app, program, "train", "train, validate and test a model on a task",
                               [&program, a] { return train(program, *a); });
   auto* resume = command->add_option("--resume", a->resume, "resume the run in this folder");
-  const auto option = [&](const char* name, auto& value, const char* help) {
+  const auto option = [&](const char* name, auto& value, const std::string& help) {
     // A resumed run keeps the options it was started with.
     return command->add_option(name, value, help)->excludes(resume);
   };
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
-  option("--preset", a->preset,
-         "paper, release, small; published, pretraining or fine_tuning if the model has it "
-         "(default small)");
-  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  option("--preset", a->preset, preset_help("small"));
+  add_data_option(*command, a->data);
   command
       ->add_flag("--go-on", a->go_on,
                  "resume the run in the folder if it has these settings, otherwise start it; "

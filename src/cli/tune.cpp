@@ -6,7 +6,6 @@
 #include "base/config.h"
 #include "cli/compute.h"
 #include "cli/suite.h"
-#include "cli/suite_cells.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
 #include "training/settings/data_root.h"
@@ -130,9 +129,10 @@ ExitCode tune(const Program& program, TuneArguments a) {
   if (a.suite.out.empty()) a.suite.out = "runs/" + name_of(a);
   a.suite.file = a.suite.out + "/suite.toml";
   const ConfigTable suite = table_of(a);
-  const Suite checked = suite_of(suite, a.suite.file);  // refuses before anything is written
+  // Refuses before anything is written.
+  const Suite checked = suite_of(suite, a.suite.file, a.suite.out);
   if (!std::filesystem::exists(a.suite.file))
-    (void)cells_of(checked, a.suite.out, training::data_root(a.suite.data));
+    (void)cells_of(checked, training::data_root(a.suite.data));
   need_tensors();
   write_suite(a.suite.file, suite);
   say(program, "suite: " + a.suite.file);

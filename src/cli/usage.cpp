@@ -1,9 +1,9 @@
-#include "cli/usage.h"
-
+// Messages about a command line that is not understood.
 #include <algorithm>
 #include <set>
 
 #include "base/config.h"
+#include "cli/command.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "training/settings/setting_list.h"

@@ -61,7 +61,6 @@ int run_with_tensors(int argc, char** argv) {
 void need_tensors() { throw NeedsTensors(); }
 void start_tensors(const std::string&, int) {}
 std::string find_gpu(const std::string&, std::optional<int>) { throw NeedsTensors(); }
-std::string gpus_found() { throw NeedsTensors(); }
 Provenance program_provenance(const CommonOptions&) { throw NeedsTensors(); }
 ExitCode eval(const Program&, const EvalArguments&) { throw NeedsTensors(); }
 ExitCode export_run(const Program&, const ExportArguments&) { throw NeedsTensors(); }

@@ -10,42 +10,58 @@
 #include <vector>
 
 #include "cli/compute.h"
+#include "data/drawn_examples.h"
+#include "io/progress.h"
 #include "training/run/loaded_run.h"
 
 namespace lra::cli {
 
+// An analysis that was asked for, of one of the runs.
+struct Asked {
+  const CommonOptions& common;
+  const AnalyzeArguments& a;
+  const std::string& folder;
+
+  training::LoadedRun run(training::ModelPrecision precision) const {
+    return {folder, a.weights, precision, at::Device(common.device)};
+  }
+  Dataset data_of(const training::LoadedRun& run) const {
+    return training::open_run_data(run, {a.data, a.other_data, common.quiet});
+  }
+  Progress bar(const std::string& description, int64_t num_examples) const {
+    return Progress(
+        {.description = description, .total = num_examples, .unit = "ex", .quiet = common.quiet});
+  }
+  // Which examples of a split were evaluated.
+  std::string examples_choice() const { return a.examples > 0 ? kDrawnExamples : "all"; }
+};
+
 // A record of that kind about a run, its checkpoint and the program, without results yet. `dataset`
 // is the data that was read as the run's, if any.
 AnalysisRecord empty_analysis(const training::LoadedRun& run, const std::string& kind,
-                              const CommonOptions& common, const Dataset* dataset = nullptr);
-Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
-                      const AnalyzeArguments& a);
+                              const Asked& asked, const Dataset* dataset = nullptr);
 
 // Scores of one run on changed inputs or with a changed model, one after another.
 class ChangedInputs {
  public:
-  // `examples` of each split are evaluated; 0: all.
-  ChangedInputs(const training::LoadedRun& run, const CommonOptions& common, int64_t examples)
-      : run_(run), common_(common), examples_(examples) {}
+  ChangedInputs(const training::LoadedRun& run, const Asked& asked) : run_(run), asked_(asked) {}
 
-  // Evaluates `model` on a split of examples of that shape, with a bar. Returns false when a stop
+  // Evaluates `model` on --examples of a split of that shape, with a bar. Returns false when a stop
   // was requested.
   bool add(const std::string& change, const std::string& value, const models::Model& model,
            const Split& split, const TaskShape& shape);
-  // Notes that there is no score, and why.
-  void refuse(const std::string& change, const std::string& value, const std::string& why);
+  // Notes that there is no score, and why. Returns true.
+  bool refuse(const std::string& change, const std::string& value, const std::string& why);
 
   std::vector<ChangedInput> scores;
 
  private:
   const training::LoadedRun& run_;
-  const CommonOptions& common_;
-  int64_t examples_;
+  const Asked& asked_;
 };
 
 // As analysis_of().
-using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
-                                               const std::string& folder);
+using Analysis = std::optional<AnalysisRecord>(const Asked& asked);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,
     analyze_embeddings, analyze_controls, analyze_transfer, analyze_reach, analyze_breakdown;
 

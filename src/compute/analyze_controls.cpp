@@ -1,7 +1,6 @@
 // Scores of a run on other inputs: without order, without distance, longer, larger.
 #include "analysis/adapted_model.h"
 #include "compute/analyses.h"
-#include "data/drawn_examples.h"
 #include "tasks/data_checks.h"
 #include "tasks/prepare_data.h"
 #include "training/loop/evaluate.h"
@@ -22,12 +21,9 @@ bool add_adapted(const LoadedRun& run, ChangedInputs& inputs, const std::string&
     const models::SequenceClassifier model = analysis::adapted_model(run, to);
     return inputs.add(change, value, model, split, to.shape);
   } catch (const analysis::BoundToLength& error) {
-    inputs.refuse(change, value, error.what());
-    return true;
+    return inputs.refuse(change, value, error.what());
   }
 }
-
-std::string examples_choice(int64_t examples) { return examples > 0 ? kDrawnExamples : "all"; }
 
 int64_t examples_of(const std::vector<ChangedInput>& scores) {
   for (const ChangedInput& one : scores) {
@@ -93,8 +89,8 @@ bool ChangedInputs::add(const std::string& change, const std::string& value,
   // Batches of as many tokens as the run evaluates at once.
   const int64_t tokens = config.train.eval_batch_size * run_.task->shape().length;
   auto found = training::evaluate_with_bar(
-      model, split, shape, std::max<int64_t>(1, tokens / shape.length), examples_,
-      {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
+      model, split, shape, std::max<int64_t>(1, tokens / shape.length), asked_.a.examples,
+      {.description = result.title(), .unit = "ex", .quiet = asked_.common.quiet},
       config.train.trim_padding, config.masking());
   if (found.stopped) return false;
   found.summary.step = run_.weights.progress.step;
@@ -103,21 +99,19 @@ bool ChangedInputs::add(const std::string& change, const std::string& value,
   return true;
 }
 
-void ChangedInputs::refuse(const std::string& change, const std::string& value,
+bool ChangedInputs::refuse(const std::string& change, const std::string& value,
                            const std::string& why) {
   scores.push_back({.change = change, .value = value, .score = {}, .refused = why});
+  return true;
 }
 
-std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
-                                               const AnalyzeArguments& a,
-                                               const std::string& folder) {
-  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained,
-                      at::Device(common.device));
-  const Dataset dataset = analysis_data(run, common, a);
-  ChangedInputs inputs(run, common, a.examples);
-  if (!measure_controls(run, dataset, a, inputs)) return {};
-  AnalysisRecord record = empty_analysis(run, "controls", common, &dataset);
-  record.split = a.split;
+std::optional<AnalysisRecord> analyze_controls(const Asked& asked) {
+  const LoadedRun run = asked.run(training::ModelPrecision::kAsTrained);
+  const Dataset dataset = asked.data_of(run);
+  ChangedInputs inputs(run, asked);
+  if (!measure_controls(run, dataset, asked.a, inputs)) return {};
+  AnalysisRecord record = empty_analysis(run, "controls", asked, &dataset);
+  record.split = asked.a.split;
   record.num_examples = examples_of(inputs.scores);
   record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
   record.choices["weights"] =
@@ -128,16 +122,14 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
       "blocks of so many tokens, encoded apart at their own positions; the classifier reads the "
       "mean over blocks, by their tokens";
   record.choices["length"] = "texts cut at this many tokens; positions continue";
-  record.choices["examples"] = examples_choice(a.examples);
+  record.choices["examples"] = asked.examples_choice();
   return record;
 }
 
-std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
-                                               const AnalyzeArguments& a,
-                                               const std::string& folder) {
-  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained,
-                      at::Device(common.device));
-  const std::string root = training::data_root_of({folder}, a.data);
+std::optional<AnalysisRecord> analyze_transfer(const Asked& asked) {
+  const AnalyzeArguments& a = asked.a;
+  const LoadedRun run = asked.run(training::ModelPrecision::kAsTrained);
+  const std::string root = training::data_root_of({asked.folder}, a.data);
   ConfigTable as_trained;  // images as the run reads them: as gray levels or as tokens
   if (const ConfigValue* input = run.stored.config.task_settings.find("input")) {
     as_trained.table("task").set("input", *input);
@@ -147,15 +139,15 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
-  const Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, common.quiet);
-  ChangedInputs inputs(run, common, a.examples);
+  const Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, asked.common.quiet);
+  ChangedInputs inputs(run, asked);
   const Split split = run.stored.config.split_of(*task, dataset, a.split);
   for (const std::string& positions : a.positions) {
     const analysis::Adaptation adaptation{
         .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
     if (!add_adapted(run, inputs, "positions", positions, split, adaptation)) return {};
   }
-  AnalysisRecord record = empty_analysis(run, "transfer", common);
+  AnalysisRecord record = empty_analysis(run, "transfer", asked);
   for (CheckFinding& finding : tasks::checks_of(*task, dataset)) {
     if (!record.data_checks) record.data_checks.emplace();
     record.data_checks->push_back(std::move(finding));
@@ -174,7 +166,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   record.choices["stretched"] =
       "as the position of the run's own input in proportion, in images by row and column; steps of "
       "state spaces (S4D, S5) in proportion, in images by rows";
-  record.choices["examples"] = examples_choice(a.examples);
+  record.choices["examples"] = asked.examples_choice();
   return record;
 }
 

@@ -10,14 +10,11 @@
 #include "base/text_format.h"
 #include "compute/analyses.h"
 #include "data/contact_sheet.h"
-#include "data/drawn_examples.h"
 #include "io/atomic_file.h"
-#include "io/progress.h"
 #include "io/safetensors.h"
 #include "tasks/data_checks.h"
 #include "training/loop/batches.h"
 #include "training/loop/breakdown.h"
-#include "training/run/loaded_run.h"
 #include "training/settings/stored_run.h"
 
 namespace lra::cli {
@@ -39,14 +36,6 @@ AnalysisRecord about(const RunRecord& run, const std::string& kind, const Common
   return record;
 }
 
-// Progress bar of an analysis of `num_examples` examples.
-Progress bar_of(const AnalysisRecord& record, const CommonOptions& common) {
-  return Progress({.description = record.kind,
-                   .total = record.num_examples,
-                   .unit = "ex",
-                   .quiet = common.quiet});
-}
-
 // Arguments that span and rollout share.
 void state_attention_choices(AnalysisRecord& record) {
   record.choices["padding"] = "none: every example is read alone, at its own length";
@@ -65,9 +54,9 @@ std::vector<double> default_thresholds(const training::RunConfig& config) {
 
 }  // namespace
 
-AnalysisRecord empty_analysis(const LoadedRun& run, const std::string& kind,
-                              const CommonOptions& common, const Dataset* dataset) {
-  AnalysisRecord record = about(run.stored.record, kind, common);
+AnalysisRecord empty_analysis(const LoadedRun& run, const std::string& kind, const Asked& asked,
+                              const Dataset* dataset) {
+  AnalysisRecord record = about(run.stored.record, kind, asked.common);
   record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
   if (const std::string changed = run.changed_code(); !changed.empty()) {
@@ -82,23 +71,17 @@ AnalysisRecord empty_analysis(const LoadedRun& run, const std::string& kind,
   return record;
 }
 
-Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
-                      const AnalyzeArguments& a) {
-  return training::open_run_data(run, {a.data, a.other_data, common.quiet});
-}
-
-std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const AnalyzeArguments& a,
-                                           const std::string& folder) {
-  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, at::Device(common.device));
-  const Dataset dataset = analysis_data(run, common, a);
-  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+std::optional<AnalysisRecord> analyze_span(const Asked& asked) {
+  const LoadedRun run = asked.run(ModelPrecision::kFloat32);
+  const Dataset dataset = asked.data_of(run);
+  const Split split = run.stored.config.split_of(*run.task, dataset, asked.a.split);
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
-                                             run.stored.config.mixer_spec(), folder);
-  const std::vector<int64_t> examples = drawn_examples(split.size(), a.samples);
-  AnalysisRecord record = empty_analysis(run, "span", common, &dataset);
-  record.split = a.split;
+                                             run.stored.config.mixer_spec(), asked.folder);
+  const std::vector<int64_t> examples = drawn_examples(split.size(), asked.a.samples);
+  AnalysisRecord record = empty_analysis(run, "span", asked, &dataset);
+  record.split = asked.a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
-  Progress bar = bar_of(record, common);
+  Progress bar = asked.bar(record.kind, record.num_examples);
   record.span = analysis::measure_span(attention, split, run.task->shape(), examples,
                                        [&](int64_t count) { bar.update(count); });
   if (!record.span) return {};
@@ -113,15 +96,14 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   return record;
 }
 
-std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common,
-                                                     const AnalyzeArguments& a,
-                                                     const std::string& folder) {
-  const LoadedRun run(folder, a.weights, ModelPrecision::kAsTrained, at::Device(common.device));
-  const Dataset dataset = analysis_data(run, common, a);
-  AnalysisRecord record = empty_analysis(run, "generalization", common, &dataset);
+std::optional<AnalysisRecord> analyze_generalization(const Asked& asked) {
+  const LoadedRun run = asked.run(ModelPrecision::kAsTrained);
+  const Dataset dataset = asked.data_of(run);
+  AnalysisRecord record = empty_analysis(run, "generalization", asked, &dataset);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
-    const auto result = training::evaluate_run(run, dataset, name, a.examples, common.quiet);
+    const auto result =
+        training::evaluate_run(run, dataset, name, asked.a.examples, asked.common.quiet);
     if (result.stopped) return {};
     return result.summary;
   };
@@ -131,39 +113,36 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
   record.generalization = analysis::generalization_of(*train, *test);
   record.num_examples = train->num_examples + test->num_examples;
   record.choices["train accuracy"] = "a pass of its own over the training split, dropout off";
-  record.choices["examples"] = a.examples > 0 ? kDrawnExamples : "all";
+  record.choices["examples"] = asked.examples_choice();
   record.choices["gap_error"] = "standard error of a difference of two binomial shares";
   return record;
 }
 
-std::optional<AnalysisRecord> analyze_breakdown(const CommonOptions& common,
-                                                const AnalyzeArguments& a,
-                                                const std::string& folder) {
-  const LoadedRun run(folder, a.weights, ModelPrecision::kAsTrained, at::Device(common.device));
-  const Dataset dataset = analysis_data(run, common, a);
-  const auto result = training::evaluate_run(run, dataset, a.split, 0, common.quiet);
+std::optional<AnalysisRecord> analyze_breakdown(const Asked& asked) {
+  const LoadedRun run = asked.run(ModelPrecision::kAsTrained);
+  const Dataset dataset = asked.data_of(run);
+  const auto result = training::evaluate_run(run, dataset, asked.a.split, 0, asked.common.quiet);
   if (result.stopped) return {};
-  AnalysisRecord record = empty_analysis(run, "breakdown", common, &dataset);
-  record.split = a.split;
+  AnalysisRecord record = empty_analysis(run, "breakdown", asked, &dataset);
+  record.split = asked.a.split;
   record.num_examples = result.summary.num_examples;
-  record.breakdown = training::breakdown_of(result, run.stored.config, *run.task, dataset, a.split);
+  record.breakdown =
+      training::breakdown_of(result, run.stored.config, *run.task, dataset, asked.a.split);
   return record;
 }
 
-std::optional<AnalysisRecord> analyze_convergence(const CommonOptions& common,
-                                                  const AnalyzeArguments& a,
-                                                  const std::string& folder) {
-  const training::StoredRun run = training::read_run({folder});
+std::optional<AnalysisRecord> analyze_convergence(const Asked& asked) {
+  const training::StoredRun run = training::read_run({asked.folder});
   if (run.record.val_curve.empty()) {
-    refuse(folder, "has no validation curve", "a run that was validated at least once");
+    refuse(asked.folder, "has no validation curve", "a run that was validated at least once");
   }
-  AnalysisRecord record = about(run.record, "convergence", common);
+  AnalysisRecord record = about(run.record, "convergence", asked.common);
   record.split = "val";
   record.num_examples = run.record.val_curve.back().num_examples;
   record.convergence = analysis::measure_convergence(
       run.record, run.config.train.eval_every,
-      a.thresholds.empty() ? default_thresholds(run.config)
-                           : analysis::parse_thresholds(a.thresholds));
+      asked.a.thresholds.empty() ? default_thresholds(run.config)
+                                 : analysis::parse_thresholds(asked.a.thresholds));
   record.choices["step"] = "of the first evaluation at or above the threshold, not interpolated";
   record.choices["seconds"] =
       "the run's mean time of a training step times the step; evaluations and saving left out";
@@ -232,21 +211,19 @@ std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const Split& sp
 
 }  // namespace
 
-std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
-                                              const AnalyzeArguments& a,
-                                              const std::string& folder) {
-  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, at::Device(common.device));
-  const Dataset dataset = analysis_data(run, common, a);
-  const Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+std::optional<AnalysisRecord> analyze_rollout(const Asked& asked) {
+  const LoadedRun run = asked.run(ModelPrecision::kFloat32);
+  const Dataset dataset = asked.data_of(run);
+  const Split split = run.stored.config.split_of(*run.task, dataset, asked.a.split);
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
-                                             run.stored.config.mixer_spec(), folder);
-  const std::vector<int64_t> indices = rollout_examples(a, split);
-  AnalysisRecord record = empty_analysis(run, "rollout", common, &dataset);
-  record.split = a.split;
+                                             run.stored.config.mixer_spec(), asked.folder);
+  const std::vector<int64_t> indices = rollout_examples(asked.a, split);
+  AnalysisRecord record = empty_analysis(run, "rollout", asked, &dataset);
+  record.split = asked.a.split;
   record.num_examples = static_cast<int64_t>(indices.size());
-  const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
+  const RolloutOf rollout{run, attention, split, training::RunFolder{asked.folder}.analysis()};
   record.rollout.emplace();
-  Progress bar = bar_of(record, common);
+  Progress bar = asked.bar(record.kind, record.num_examples);
   for (const int64_t index : indices) {
     if (stop_requested()) return {};
     add_rollouts(rollout, index, *record.rollout);
@@ -263,10 +240,8 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   return record;
 }
 
-std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
-                                                 const AnalyzeArguments& a,
-                                                 const std::string& folder) {
-  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, at::Device(common.device));
+std::optional<AnalysisRecord> analyze_embeddings(const Asked& asked) {
+  const LoadedRun run = asked.run(ModelPrecision::kFloat32);
   const auto& settings = run.stored.config.model_config;
   const auto embeddings = analysis::embeddings_of(run.encoder(), settings.pooling == "cls");
   const int64_t side = image_side(run.task->shape());
@@ -274,14 +249,14 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =
       analysis::cosine_similarity(embeddings.position_PD.index_select(0, shown.indices));
-  AnalysisRecord record = empty_analysis(run, "embeddings", common);
+  AnalysisRecord record = empty_analysis(run, "embeddings", asked);
   EmbeddingsResult result = analysis::embedding_figures(token_VV, position_PP, shown, side > 0);
   result.positions = embeddings.position_PD.size(0);
   result.width = embeddings.token_VD.size(1);
   result.matrices = "embeddings.safetensors";
   result.token_picture = "embeddings-tokens.png";
   result.position_picture = "embeddings-positions.png";
-  const std::string place = training::RunFolder{folder}.analysis();
+  const std::string place = training::RunFolder{asked.folder}.analysis();
   make_folder(place);
   const auto write_picture = [&](const std::string& name, const ColourImage& picture) {
     write_file_atomically(place + "/" + name, encode_png(picture));
@@ -313,7 +288,7 @@ std::optional<AnalysisRecord> analysis_of(const std::string& kind, const CommonO
       {"controls", analyze_controls},   {"embeddings", analyze_embeddings},
       {"breakdown", analyze_breakdown}, {"transfer", analyze_transfer},
       {"reach", analyze_reach}};
-  return kinds.at(kind)(common, a, folder);
+  return kinds.at(kind)({common, a, folder});
 }
 
 }  // namespace lra::cli

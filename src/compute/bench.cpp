@@ -4,7 +4,6 @@
 
 #include "analysis/efficiency.h"
 #include "base/stop_flag.h"
-#include "cli/bench_config.h"
 #include "cli/compute.h"
 
 namespace lra::cli {

@@ -75,7 +75,8 @@ std::string kind_of_weights(const std::string& checkpoint) {
   return checkpoint == "best" ? " (best validation)" : checkpoint == "last" ? " (the last)" : "";
 }
 
-Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+// The text, or null.
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // Names the run by its record, since its folder may have been renamed or copied.
 std::string text_of_run(const RunRecord& run, bool is_exported) {
@@ -235,26 +236,25 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   }
   if (!a.predictions.empty()) write_predictions(a.predictions, result, run, dataset, a.split);
   if (program.common.json) {
-    const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
                 {"task", run.stored.record.task},
                 {"preset", run.stored.record.preset},
                 {"seed", run.stored.record.seed},
-                {"foreign_weights", json_or_null(foreign.weights)},
-                {"changed_code", json_or_null(run.changed_code())},
-                {"other_data", json_or_null(foreign.data)},
+                {"foreign_weights", text_or_null(foreign.weights)},
+                {"changed_code", text_or_null(run.changed_code())},
+                {"other_data", text_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
                 {"data_checks", to_json_value(foreign.findings)},
                 {"split", a.split},
                 {"checkpoint", run.checkpoint},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},
-                {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
+                {"recorded_accuracy", json_or_null(recorded)},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
-                {"positions", positions ? Json(*positions) : Json()},
+                {"positions", json_or_null(result.summary.num_positions)},
                 {"label_names", run.task->label_names(dataset)},
                 {"macro_f1", breakdown ? Json(breakdown->macro_f1) : Json()},
                 {"auc", breakdown && breakdown->auc ? Json(*breakdown->auc) : Json()},

@@ -1,5 +1,4 @@
 // lra export: the weights of a run with all that is needed to use them elsewhere.
-#include <cstdio>
 #include <utility>
 
 #include "base/text_format.h"
@@ -59,18 +58,16 @@ ExitCode export_run(const Program& program, const ExportArguments& a) {
   make_folder(folder_of(a.out));
   write_new_folder(a.out, [&](const std::string& partial) { write_files(run, weights, partial); });
   const RunRecord& record = run.stored.record;
-  if (program.common.json) {
-    print_json({{"run", a.run},
-                {"folder", a.out},
-                {"step", run.weights.progress.step},
-                {"model", record.model},
-                {"task", record.task}});
-  } else {
-    std::printf("%s on %s, weights of step %lld: %s\nevaluate them with: lra eval %s\n",
-                record.model_title.c_str(), record.task_title.c_str(),
-                static_cast<long long>(run.weights.progress.step), a.out.c_str(), a.out.c_str());
-  }
-  return ExitCode::kDone;
+  const int64_t step = run.weights.progress.step;
+  return print_result(program,
+                      {{"run", a.run},
+                       {"folder", a.out},
+                       {"step", step},
+                       {"model", record.model},
+                       {"task", record.task}},
+                      record.model_title + " on " + record.task_title + ", weights of step " +
+                          std::to_string(step) + ": " + a.out + "\nevaluate them with: lra eval " +
+                          a.out + "\n");
 }
 
 }  // namespace lra::cli

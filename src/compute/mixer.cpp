@@ -1,7 +1,6 @@
 // lra mixer run: one mixer on a tensor from a file, for checking another implementation against
 // this one, or this one against any oracle. docs/mixers.md lists the tensors of each mixer.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -170,21 +169,17 @@ void write_result(const MixerArguments& a, const NamedTensors& tensors) {
   write_safetensors(a.out, views, {{"mixer", a.name}, {"heads", std::to_string(a.heads)}});
 }
 
-void print_result(const Program& program, const MixerArguments& a, const NamedTensors& tensors,
-                  bool loaded) {
+ExitCode print_tensors(const Program& program, const MixerArguments& a, const NamedTensors& tensors,
+                       bool loaded) {
+  const std::string source = loaded ? "of the file" : "fresh";
   Json rows = Json::array();
+  std::string text = a.name + ", weights " + source + "; wrote " + a.out + "\n";
   for (const auto& [name, tensor] : tensors) {
     rows.push_back({{"name", name}, {"shape", tensor.sizes().vec()}});
+    text += "  " + name + " " + shape_text(tensor.sizes()) + "\n";
   }
-  const char* source = loaded ? "of the file" : "fresh";
-  if (program.common.json) {
-    print_json({{"mixer", a.name}, {"out", a.out}, {"weights", source}, {"tensors", rows}});
-    return;
-  }
-  std::printf("%s, weights %s; wrote %s\n", a.name.c_str(), source, a.out.c_str());
-  for (const auto& [name, tensor] : tensors) {
-    std::printf("  %s %s\n", name.c_str(), shape_text(tensor.sizes()).c_str());
-  }
+  return print_result(
+      program, {{"mixer", a.name}, {"out", a.out}, {"weights", source}, {"tensors", rows}}, text);
 }
 
 }  // namespace
@@ -201,13 +196,13 @@ ExitCode run_mixer(const Program& program, const MixerArguments& a) {
   const auto file = SafetensorsFile::open(a.in);
   const at::Tensor x_BLD = read_input(file), mask_BL = read_mask(file, x_BLD);
   const at::Device device(program.common.device);
-  const layers::Initializer init(static_cast<uint64_t>(a.seed), device);
+  const layers::Initializer init(static_cast<uint64_t>(a.seed.value_or(0)), device);
   const auto mixer = spec.make(init, a.settings, shape_of(a, x_BLD));
   mixer->to(ops::wide_type(x_BLD));
   NamedTensors tensors = state_of(*mixer);
   refuse_unknown_tensors(file, tensors);
   const bool loaded = load_weights(file, tensors);
-  if (loaded && a.has_seed) {
+  if (loaded && a.seed) {
     refuse("--seed", "the file has its own weights", "", "leave out --seed or the weights");
   }
   layers::Context context;
@@ -216,8 +211,7 @@ ExitCode run_mixer(const Program& program, const MixerArguments& a) {
   tensors.insert(tensors.begin(), {kOutput, y_BLD});
   for (auto& [name, tensor] : tensors) tensor = tensor.cpu();
   write_result(a, tensors);
-  print_result(program, a, tensors, loaded);
-  return ExitCode::kDone;
+  return print_tensors(program, a, tensors, loaded);
 }
 
 }  // namespace lra::cli
