@@ -2,30 +2,26 @@
 
 #include <gtest/gtest.h>
 
-#include "data/test_fixtures.h"
+#include "checks/test_data.h"
 
 namespace lra::checks {
 namespace {
 
 struct Pixel {
-  uint8_t brightness;
+  float brightness;
   int32_t label;
 };
 
 // Accuracy on `test` of the threshold learned from `train`, images of one pixel.
 double accuracy(const std::vector<Pixel>& train, const std::vector<Pixel>& test) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "made-for-a-test";
-  manifest.source = "generated";
-  manifest.num_towers = 1;
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  TestSplits splits;
   for (const auto& [name, pixels] : {std::pair("train", train), std::pair("test", test)}) {
-    writer.begin_split(name);
-    for (const Pixel& pixel : pixels) writer.add(pixel.label, std::vector{pixel.brightness});
+    for (const auto& [brightness, label] : pixels) {
+      splits[name].push_back({.numbers = {brightness}, .label = label});
+    }
   }
-  writer.finish();
-  const Dataset dataset = Dataset::open(root.path("data"));
+  const Dataset dataset = write_examples(root, splits, InputKind::kPixels);
   return brightness_baseline(dataset.split("train"), dataset.split("test")).accuracy;
 }
 

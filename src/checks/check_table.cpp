@@ -17,7 +17,6 @@ namespace {
 using Found = std::vector<std::string>;
 
 constexpr int64_t kFewestToJudge = 20;  // examples of a split of which shares are judged
-constexpr int64_t kByChance = 2;        // examples that prove nothing
 
 std::string of_all(int64_t count, const SplitStats& split) {
   return thousands(count) + " of the " + thousands(split.size()) + " examples of " + split.name;
@@ -28,22 +27,27 @@ void same_file(const SplitStats&, const SplitStats& split, const DataFacts&, Fou
   found.push_back(split.name + " repeats examples of " + split.same_file_as + ", one by one");
 }
 
+// Says what `count` examples do if they are more than chance and `share` of the split explain.
+void add_if_many(int64_t count, double share, const SplitStats& split, const std::string& what,
+                 Found& found) {
+  constexpr int64_t kByChance = 2;
+  if (count > kByChance && split.exceeds(count, share))
+    found.push_back(of_all(count, split) + what);
+}
+
 void copies(const SplitStats&, const SplitStats& split, const DataFacts&, Found& found) {
-  if (split.num_copies <= kByChance || !split.exceeds(split.num_copies, 0.01)) return;
-  found.push_back(of_all(split.num_copies, split) + " are also in an earlier split");
+  add_if_many(split.num_copies, 0.01, split, " are also in an earlier split", found);
 }
 
 void contradictions(const SplitStats&, const SplitStats& split, const DataFacts&, Found& found) {
-  if (split.num_contradictions <= kByChance || !split.exceeds(split.num_contradictions, 0.01))
-    return;
-  found.push_back(of_all(split.num_contradictions, split) + " occur with two labels");
+  add_if_many(split.num_contradictions, 0.01, split, " occur with two labels", found);
 }
 
 void overlap(const SplitStats&, const SplitStats& split, const DataFacts&, Found& found) {
-  if (split.num_overlaps <= kByChance || !split.exceeds(split.num_overlaps, 0.05)) return;
-  found.push_back(of_all(split.num_overlaps, split) +
-                  " share a quarter of their passages with one training example: are they windows "
-                  "of the same recording, or copies with changes?");
+  add_if_many(split.num_overlaps, 0.05, split,
+              " share a quarter of their passages with one training example: are they windows of "
+              "the same recording, or copies with changes?",
+              found);
 }
 
 void groups(const SplitStats&, const SplitStats& split, const DataFacts& facts, Found& found) {
@@ -326,9 +330,7 @@ void remarks(const SplitStats& train, const SplitStats& split, const DataFacts& 
     found.push_back("the test has " + std::to_string(split.size()) +
                     " examples: an accuracy on it is uncertain by " + percent(half, 0));
   }
-  if (split.num_repeats > kByChance && split.exceeds(split.num_repeats, 0.01)) {
-    found.push_back(of_all(split.num_repeats, split) + " repeat an earlier one");
-  }
+  add_if_many(split.num_repeats, 0.01, split, " repeat an earlier one", found);
   if (&split != &train) return;
   for (const Baseline& baseline : facts.baselines) {
     if (baseline.accuracy <= kEasy) continue;

@@ -59,6 +59,16 @@ class CheckTableTest : public ::testing::Test {
   TestFolder root_;
 };
 
+// Changes every example: of all splits, or of the named one.
+Change each(const std::function<void(TestExample&)>& change, const std::string& split = "") {
+  return [=](TestSplits& s) {
+    for (auto& [name, examples] : s) {
+      if (!split.empty() && name != split) continue;
+      for (TestExample& example : examples) change(example);
+    }
+  };
+}
+
 // Copies `count` training examples into the test.
 void copy_to_test(TestSplits& splits, size_t count) {
   for (size_t i = 0; i < count; ++i) splits["test"][i] = splits["train"][i];
@@ -145,30 +155,23 @@ TEST_F(CheckTableTest, TextsThatDifferInOneCharacterAreNotEqual) {
 }
 
 TEST_F(CheckTableTest, OverlapFindsWindowsOfOneRecording) {
-  const auto windows = [](TestSplits& s, size_t step) {
-    const std::vector<float> recording = waves(1, 7, 2, 8000)[0].numbers;
-    size_t at = 0;
-    for (auto& [name, examples] : s) {
-      for (TestExample& example : examples) {
-        example.numbers.assign(recording.begin() + static_cast<ptrdiff_t>(at % 7900),
-                               recording.begin() + static_cast<ptrdiff_t>(at % 7900) + 60);
-        at += step;
-      }
-    }
+  const std::vector<float> recording = waves(1, 7, 2, 8000)[0].numbers;
+  const auto windows = [&](ptrdiff_t step) {
+    return each([&recording, step, at = ptrdiff_t{0}](TestExample& e) mutable {
+      const auto first = recording.begin() + at % 7900;
+      e.numbers.assign(first, first + 60);
+      at += step;
+    });
   };
-  EXPECT_EQ(values([&](TestSplits& s) { windows(s, 4993); }), Names{"overlap"});
-  EXPECT_THAT(values([&](TestSplits& s) { windows(s, 60); }), Not(Contains("copies")));
+  EXPECT_EQ(values(windows(4993)), Names{"overlap"});
+  EXPECT_THAT(values(windows(60)), Not(Contains("copies")));
 }
 
 // Rounded curves, states and levels that are held: many positions in a row are equal by chance.
 TEST_F(CheckTableTest, OverlapIsSilentWhereValuesStayTheSame) {
   const auto made = [](const std::function<std::vector<float>(RandomStream&)>& make) {
-    return [=](TestSplits& s) {
-      RandomStream random(7);
-      for (auto& [name, examples] : s) {
-        for (TestExample& example : examples) example.numbers = make(random);
-      }
-    };
+    return each(
+        [make, random = RandomStream(7)](TestExample& e) mutable { e.numbers = make(random); });
   };
   const auto rounded = made([](RandomStream& random) {
     std::vector<float> numbers;
@@ -205,16 +208,10 @@ TEST_F(CheckTableTest, OverlapIsSilentWhereValuesStayTheSame) {
 
 // A form or a license is shared by few texts, but not by one or two.
 TEST_F(CheckTableTest, OverlapIsSilentOnForms) {
-  EXPECT_THAT(texts([](TestSplits& s) {
-                const std::vector<TestExample> forms = sentences(20, 8);
-                size_t k = 0;
-                for (auto& [name, examples] : s) {
-                  for (TestExample& example : examples) {
-                    example.text = forms[k++ % 20].text + " " + example.text;
-                  }
-                }
-              }),
-              IsEmpty());
+  const std::vector<TestExample> forms = sentences(20, 8);
+  size_t k = 0;
+  const auto add_form = [&](TestExample& e) { e.text = forms[k++ % 20].text + " " + e.text; };
+  EXPECT_THAT(texts(each(add_form)), IsEmpty());
 }
 
 TEST_F(CheckTableTest, OverlapIsOfExamplesThatAreNoCopies) {
@@ -237,17 +234,13 @@ TEST_F(CheckTableTest, OverlapFindsTextsThatWereChanged) {
               }
             }),
             Names{"overlap"});
-  const auto prompt = [](TestSplits& s) {  // of all texts
-    for (auto& [name, examples] : s) {
-      for (TestExample& example : examples) {
-        example.text =
-            "Read the review of a film below and say whether who wrote it liked it, in "
-            "one word and without an explanation: " +
-            example.text;
-      }
-    }
+  const auto add_prompt = [](TestExample& e) {
+    e.text =
+        "Read the review of a film below and say whether who wrote it liked it, in one word and "
+        "without an explanation: " +
+        e.text;
   };
-  EXPECT_THAT(texts(prompt), IsEmpty());
+  EXPECT_THAT(texts(each(add_prompt)), IsEmpty());
 }
 
 TEST_F(CheckTableTest, GroupsAreSharedByTrainAndTest) {
@@ -263,12 +256,7 @@ TEST_F(CheckTableTest, GroupsAreSharedByTrainAndTest) {
 }
 
 TEST_F(CheckTableTest, ClassesThatASplitLacks) {
-  const auto only = [](int32_t label, const char* split) {
-    return [=](TestSplits& s) {
-      for (TestExample& example : s[split]) example.label = label;
-    };
-  };
-  EXPECT_THAT(values(only(1, "test")), Contains("classes"));
+  EXPECT_THAT(values(each([](TestExample& e) { e.label = 1; }, "test")), Contains("classes"));
   const auto three = [](int64_t classes_of_test) {
     return TestSplits{{"train", id_lists(200, 1, 3)},
                       {"test", id_lists(90, 3, static_cast<int>(classes_of_test))}};
@@ -303,9 +291,7 @@ TEST_F(CheckTableTest, BlankExamples) {
 
 TEST_F(CheckTableTest, ShiftIsOfLengthsMeansAndDeviations) {
   const auto of_test = [](const std::function<void(TestExample&)>& change) {
-    return [=](TestSplits& s) {
-      for (TestExample& example : s["test"]) change(example);
-    };
+    return each(change, "test");
   };
   EXPECT_EQ(values(of_test([](TestExample& e) {
               for (float& x : e.numbers) x *= 1000;
@@ -348,75 +334,43 @@ TEST_F(CheckTableTest, ShiftFindsAnotherScaleOfUnlikeExamples) {
 
 // Archives scale each series by itself: what differs is rounding.
 TEST_F(CheckTableTest, ShiftIsSilentOnSeriesOfMeanZero) {
-  EXPECT_THAT(values([](TestSplits& s) {
-                for (auto& [name, examples] : s) {
-                  for (TestExample& example : examples) {
-                    Spread all;
-                    for (const float x : example.numbers) all.add(x);
-                    for (float& x : example.numbers) {
-                      x = static_cast<float>((x - all.mean) / all.deviation());
-                    }
-                  }
-                }
-              }),
-              IsEmpty());
+  const auto standardize = [](TestExample& e) {
+    Spread all;
+    for (const float x : e.numbers) all.add(x);
+    for (float& x : e.numbers) x = static_cast<float>((x - all.mean) / all.deviation());
+  };
+  EXPECT_THAT(values(each(standardize)), IsEmpty());
 }
 
 TEST_F(CheckTableTest, UnseenIdsAreMoreThanRareOnes) {
-  EXPECT_EQ(tokens([](TestSplits& s) {
-              for (TestExample& example : s["test"]) {
-                for (float& id : example.numbers) id += 500;
-              }
-            }),
-            Names{"unseen_ids"});
+  const auto renumber = [](TestExample& e) {
+    for (float& id : e.numbers) id += 500;
+  };
+  EXPECT_EQ(tokens(each(renumber, "test")), Names{"unseen_ids"});
 }
 
 TEST_F(CheckTableTest, EndMarksOfOneSplit) {
-  const auto mark = [](std::vector<TestExample>& examples, bool at_begin) {
-    for (TestExample& e : examples) {
-      e.numbers.insert(at_begin ? e.numbers.begin() : e.numbers.end(), 2.0f);
-    }
-  };
-  EXPECT_EQ(tokens([&](TestSplits& s) { mark(s["train"], true); }), Names{"end_marks"});
-  EXPECT_EQ(tokens([&](TestSplits& s) { mark(s["train"], false); }), Names{"end_marks"});
-  EXPECT_THAT(tokens([&](TestSplits& s) {
-                mark(s["train"], true);
-                mark(s["test"], true);
-              }),
-              IsEmpty());
+  const auto mark_begin = [](TestExample& e) { e.numbers.insert(e.numbers.begin(), 2.0f); };
+  const auto mark_end = [](TestExample& e) { e.numbers.push_back(2.0f); };
+  EXPECT_EQ(tokens(each(mark_begin, "train")), Names{"end_marks"});
+  EXPECT_EQ(tokens(each(mark_end, "train")), Names{"end_marks"});
+  EXPECT_THAT(tokens(each(mark_begin)), IsEmpty());
 }
 
 TEST_F(CheckTableTest, PaddingIsAtOneEnd) {
-  const auto pad = [](TestSplits& s) {
-    for (auto& [name, examples] : s) {
-      for (TestExample& example : examples) example.numbers.resize(60, 0.0f);
-    }
+  EXPECT_EQ(tokens(each([](TestExample& e) { e.numbers.resize(60, 0.0f); })), Names{"padding"});
+  const auto border = [](TestExample& e) {
+    std::fill_n(e.numbers.begin(), 10, 0.0f);
+    std::fill_n(e.numbers.rbegin(), 10, 0.0f);
   };
-  EXPECT_EQ(tokens(pad), Names{"padding"});
-  EXPECT_THAT(values([](TestSplits& s) {  // a border is at both
-                for (auto& [name, examples] : s) {
-                  for (TestExample& example : examples) {
-                    std::fill_n(example.numbers.begin(), 10, 0.0f);
-                    std::fill_n(example.numbers.rbegin(), 10, 0.0f);
-                  }
-                }
-              }),
-              IsEmpty());
-  EXPECT_THAT(values([](TestSplits& s) {  // silence, until it begins
-                for (auto& [name, examples] : s) {
-                  for (TestExample& e : examples) std::fill_n(e.numbers.begin(), 10, 0.0f);
-                }
-              }),
-              IsEmpty());
-  EXPECT_THAT(values([](TestSplits& s) {  // silence, also elsewhere
-                for (auto& [name, examples] : s) {
-                  for (TestExample& e : examples) {
-                    std::fill_n(e.numbers.rbegin(), 10, 0.0f);
-                    e.numbers[20] = 0;
-                  }
-                }
-              }),
-              IsEmpty());
+  const auto silence_first = [](TestExample& e) { std::fill_n(e.numbers.begin(), 10, 0.0f); };
+  const auto silence_also_elsewhere = [](TestExample& e) {
+    std::fill_n(e.numbers.rbegin(), 10, 0.0f);
+    e.numbers[20] = 0;
+  };
+  EXPECT_THAT(values(each(border)), IsEmpty());
+  EXPECT_THAT(values(each(silence_first)), IsEmpty());
+  EXPECT_THAT(values(each(silence_also_elsewhere)), IsEmpty());
 }
 
 TEST_F(CheckTableTest, SentinelsRecurFarFromAllOtherValues) {
@@ -427,15 +381,11 @@ TEST_F(CheckTableTest, SentinelsRecurFarFromAllOtherValues) {
   EXPECT_THAT(values([](TestSplits& s) { s["train"][3].numbers[5] = -999; }),
               Not(Contains("sentinel")));
   const auto replaced = [](float offset, float other, bool is_rounded) {
-    return [=](TestSplits& s) {
-      for (auto& [name, examples] : s) {
-        for (TestExample& example : examples) {
-          for (float& x : example.numbers) {
-            x = x > 1 ? other : offset + (is_rounded ? static_cast<float>(x > 0) : x / 10);
-          }
-        }
+    return each([=](TestExample& e) {
+      for (float& x : e.numbers) {
+        x = x > 1 ? other : offset + (is_rounded ? static_cast<float>(x > 0) : x / 10);
       }
-    };
+    });
   };
   EXPECT_THAT(values(replaced(10, -999, false)), Names{"sentinel"});
   EXPECT_THAT(values(replaced(10, 0, false)), IsEmpty()) << "0 is off, or none";
@@ -446,31 +396,27 @@ TEST_F(CheckTableTest, AxesThatWereExchanged) {
   const auto data = [](bool exchanged) {
     TestSplits splits = {{"train", waves(100, 1, 2, 60, 1)}, {"test", waves(60, 2, 2, 60, 1)}};
     RandomStream random(5);
-    for (auto& [name, examples] : splits) {
-      for (TestExample& example : examples) {
-        std::vector<float> rows;  // ten positions of 60 channels, each a slow curve of its own
-        for (int p = 0; p < 10; ++p) {
-          double x = random.normal();
-          for (int c = 0; c < 60; ++c) {
-            x = 0.9 * x + 0.44 * random.normal();
-            rows.push_back(static_cast<float>(x));
-          }
-        }
-        example.numbers = rows;
-        for (size_t i = 0; !exchanged && i < rows.size(); ++i) {
-          example.numbers[i % 60 * 10 + i / 60] = rows[i];
+    each([&](TestExample& e) {
+      std::vector<float> rows;  // ten positions of 60 channels, each a slow curve of its own
+      for (int p = 0; p < 10; ++p) {
+        double x = random.normal();
+        for (int c = 0; c < 60; ++c) {
+          x = 0.9 * x + 0.44 * random.normal();
+          rows.push_back(static_cast<float>(x));
         }
       }
-    }
+      e.numbers = rows;
+      for (size_t i = 0; !exchanged && i < rows.size(); ++i) {
+        e.numbers[i % 60 * 10 + i / 60] = rows[i];
+      }
+    })(splits);
     return splits;
   };
   EXPECT_EQ(names(data(true), InputKind::kValues, 60), Names{"axes"});
   EXPECT_THAT(names(data(false), InputKind::kValues, 10), IsEmpty());
   const auto rows = [&](size_t count) {
     TestSplits splits = data(true);
-    for (auto& [name, examples] : splits) {
-      for (TestExample& example : examples) example.numbers.resize(60 * count);
-    }
+    each([&](TestExample& e) { e.numbers.resize(60 * count); })(splits);
     return names(splits, InputKind::kValues, 60);
   };
   EXPECT_EQ(rows(3), Names{"axes"});
@@ -490,41 +436,24 @@ TEST_F(CheckTableTest, CutIsOfMostPositions) {
 }
 
 TEST_F(CheckTableTest, BrokenTexts) {
-  const auto each = [](const std::function<std::string(const std::string&)>& change) {
-    return [=](TestSplits& s) {
-      for (auto& [name, examples] : s) {
-        for (TestExample& example : examples) example.text = change(example.text);
-      }
-    };
+  EXPECT_EQ(texts(each([](TestExample& e) { e.text = "b'" + e.text + "'"; })),
+            Names{"broken_text"});
+  EXPECT_EQ(texts(each([](TestExample& e) { e.text += "\uFFFD"; })), Names{"broken_text"});
+  const auto file_name = [](TestExample& e) {
+    e.text = "data/reviews/" + to_hex(hash64(e.text)) + ".txt";
   };
-  EXPECT_EQ(texts(each([](const std::string& t) { return "b'" + t + "'"; })), Names{"broken_text"});
-  EXPECT_EQ(texts(each([](const std::string& t) { return t + "\uFFFD"; })), Names{"broken_text"});
-  EXPECT_THAT(texts(each([](const std::string& t) {
-                return "data/reviews/" + to_hex(hash64(t)) + ".txt";
-              })),
-              Contains("broken_text"));
-  EXPECT_THAT(texts(each([](const std::string& t) {
-                std::string coded;
-                for (const char c : t) coded += std::string(1, c == ' ' ? '7' : c == '.' ? 'Q' : c);
-                coded.resize(coded.size() / 4 * 4);
-                return coded;
-              })),
-              Contains("broken_text"));
+  EXPECT_THAT(texts(each(file_name)), Contains("broken_text"));
+  const auto base64 = [](TestExample& e) {
+    for (char& c : e.text) c = c == ' ' ? '7' : c == '.' ? 'Q' : c;
+    e.text.resize(e.text.size() / 4 * 4);
+  };
+  EXPECT_THAT(texts(each(base64)), Contains("broken_text"));
 }
 
 TEST_F(CheckTableTest, ClassFormatTellsTheLabel) {
-  EXPECT_EQ(texts([](TestSplits& s) {
-              for (auto& [name, examples] : s) {
-                for (TestExample& e : examples) e.text += e.label == 1 ? "\n" : "";
-              }
-            }),
+  EXPECT_EQ(texts(each([](TestExample& e) { e.text += e.label == 1 ? "\n" : ""; })),
             Names{"class_format"});
-  EXPECT_THAT(texts([](TestSplits& s) {
-                for (auto& [name, examples] : s) {
-                  for (TestExample& e : examples) e.text += "\n";
-                }
-              }),
-              IsEmpty());
+  EXPECT_THAT(texts(each([](TestExample& e) { e.text += "\n"; })), IsEmpty());
 }
 
 TEST_F(CheckTableTest, ChangedBenchmarksHaveAnotherHashOrSize) {
@@ -563,11 +492,9 @@ TEST_F(CheckTableTest, RemarksMarkNothing) {
   TestSplits splits = {{"train", waves(220, 1, 2, 60, 2)}, {"test", waves(30, 2, 2, 60, 2)}};
   EXPECT_THAT(remarked(splits, {.is_own = true}, 2), HasSubstr("note: remarks: the test has 30"));
   for (size_t i = 0; i < 205; ++i) splits["train"][i].label = 0;
-  for (auto& [name, examples] : splits) {
-    for (TestExample& e : examples) {
-      for (size_t i = 1; i < e.numbers.size(); i += 2) e.numbers[i] = 4;
-    }
-  }
+  each([](TestExample& e) {
+    for (size_t i = 1; i < e.numbers.size(); i += 2) e.numbers[i] = 4;
+  })(splits);
   const std::string found = remarked(splits,
                                      {.is_own = true,
                                       .label_names = {"None", "some"},

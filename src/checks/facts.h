@@ -50,7 +50,9 @@ Fact documents_fact(const std::string& split_name, const Split& split, int64_t n
 // The sizes of a task's configuration.
 template <typename Config>
 std::map<std::string, int64_t> sizes_of(const Config& config) {
-  return {{"train", config.num_train}, {"val", config.num_val}, {"test", config.num_test}};
+  std::map<std::string, int64_t> sizes = {{"train", config.num_train}, {"test", config.num_test}};
+  if constexpr (requires { config.num_val; }) sizes["val"] = config.num_val;
+  return sizes;
 }
 
 }  // namespace lra::checks

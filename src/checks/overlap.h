@@ -7,8 +7,6 @@
 // that were standardized one by one are not seen: they are no longer equal anywhere.
 #pragma once
 
-#include <vector>
-
 #include "checks/statistics.h"
 #include "data/dataset.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/test_fixtures.h"
+#include "checks/test_data.h"
 
 namespace lra::checks {
 namespace {
@@ -13,19 +13,15 @@ using Examples = std::vector<std::pair<int32_t, std::string>>;
 class PublishedDataTest : public ::testing::Test {
  protected:
   Dataset data(const std::vector<std::pair<std::string, Examples>>& splits) {
-    const std::string folder = root_.path("data" + std::to_string(count_++));
-    DatasetWriter writer(folder, imported_manifest("text"), 0);
+    TestSplits written;
     for (const auto& [name, examples] : splits) {
-      writer.begin_split(name);
       for (const auto& [label, text] : examples) {
-        writer.add(label, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+        written[name].push_back({.text = text, .label = label});
       }
     }
-    writer.finish();
-    return Dataset::open(folder);
+    return write_examples(root_, written, InputKind::kText);
   }
   TestFolder root_;
-  int count_ = 0;
 };
 
 TEST_F(PublishedDataTest, TheHashDoesNotDependOnOrderOrOnTheHeldOutPart) {

@@ -36,7 +36,6 @@ class Pass {
  private:
   Hash128 add_text(int64_t example, int64_t tower, int32_t label);
   void add_positions(int64_t example);
-  void add_length(int64_t length);
   void add_ids(int64_t example);
   bool add_runs();
   void add_numbers();
@@ -161,15 +160,6 @@ void Pass::add_axes() {
   ++stats_.axes.count;
 }
 
-void Pass::add_length(int64_t length) {
-  ++stats_.num_sequences;
-  stats_.shortest = std::min(stats_.shortest, length);
-  stats_.longest = std::max(stats_.longest, length);
-  stats_.num_positions += length;
-  stats_.num_cut += std::max<int64_t>(0, length - settings_.length);
-  num_tokens_ += length;
-}
-
 void Pass::add(int64_t example) {
   const int32_t label = split_.label(example);
   const bool are_texts = settings_.input == InputKind::kText;
@@ -185,7 +175,9 @@ void Pass::add(int64_t example) {
     split_.read_tokens(example, tower, words_);
     exact.push_back(hash128(std::as_bytes(std::span(words_))));
     compared.push_back(are_texts ? add_text(example, tower, label) : exact.back());
-    add_length(length);
+    ++stats_.num_sequences;
+    stats_.add_length(length, settings_.length);
+    num_tokens_ += length;
     if (!are_texts) add_positions(example);
     if (!values_.empty()) add_numbers();
   }
@@ -333,10 +325,8 @@ SplitStats length_stats(const Dataset& dataset, const std::string& name,
   SplitStats stats;
   stats.name = name;
   for (int64_t i = 0; i < split.size() * settings.num_towers; ++i) {
-    const int64_t length = split.sequence_length(i / settings.num_towers, i % settings.num_towers);
-    stats.longest = std::max(stats.longest, length);
-    stats.num_positions += length;
-    stats.num_cut += std::max<int64_t>(0, length - settings.length);
+    stats.add_length(split.sequence_length(i / settings.num_towers, i % settings.num_towers),
+                     settings.length);
   }
   return stats;
 }

@@ -4,6 +4,7 @@
 // examples or to judge them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -124,6 +125,13 @@ struct SplitStats {
   int64_t num_copies = 0, num_repeats = 0, num_contradictions = 0, num_overlaps = 0;
 
   auto size() const { return static_cast<int64_t>(examples.size()); }
+  // Counts the positions of a sequence, and those behind the `read` ones that the task reads.
+  void add_length(int64_t length, int64_t read) {
+    shortest = std::min(shortest, length);
+    longest = std::max(longest, length);
+    num_positions += length;
+    num_cut += std::max<int64_t>(0, length - read);
+  }
   bool exceeds(int64_t count, double share) const {
     return static_cast<double>(count) > share * static_cast<double>(size());
   }
@@ -140,7 +148,7 @@ struct StatsSettings {
 SplitStats split_stats(const Dataset& dataset, const std::string& name,
                        const StatsSettings& settings);
 
-// The same, of nothing but lengths: longest, num_positions and num_cut.
+// The same, of nothing but lengths: add_length().
 SplitStats length_stats(const Dataset& dataset, const std::string& name,
                         const StatsSettings& settings);
 

@@ -15,11 +15,7 @@ constexpr TaskShape kShape{
 
 // Five images of 3 x 3, each of one gray.
 Split five_images(const TestFolder& root) {
-  Manifest manifest;
-  manifest.task = "image";
-  manifest.task_version = 1;
-  manifest.source = "generated";
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  DatasetWriter writer(root.path("data"), imported_manifest("image"), 0);
   writer.begin_split("train");
   for (uint8_t i = 0; i < 5; ++i) {
     writer.add(0, std::vector<uint8_t>(9, static_cast<uint8_t>(200 + i)));

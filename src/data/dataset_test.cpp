@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "base/error.h"
@@ -22,10 +21,6 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<uint8_t>;
 
 std::string slurp(const std::string& path) { return read_file(path, 1 << 24); }
-
-void spill(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
 
 Manifest small_manifest() {
   Manifest manifest;
@@ -59,12 +54,7 @@ Manifest write_small(const std::string& folder) {
 }
 
 std::string open_error(const std::string& folder, bool verify = true) {
-  try {
-    Dataset::open(folder, verify);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { Dataset::open(folder, verify); });
 }
 
 TEST(Dataset, GivesBackWhatWasWritten) {
@@ -199,10 +189,10 @@ TEST(Dataset, EveryFlippedBitIsNoticed) {
   for (size_t i = 0; i < good.size() * 8; ++i) {
     std::string bad = good;
     bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << (i % 8)));
-    spill(shard, bad);
+    write_text(shard, bad);
     ASSERT_NE(open_error(folder), "") << "bit " << i;
   }
-  spill(shard, good);
+  write_text(shard, good);
   EXPECT_EQ(open_error(folder), "");
 }
 
@@ -215,10 +205,10 @@ TEST(Dataset, EveryFlippedBitOfTheManifestIsNoticed) {
   for (size_t i = 0; i < good.size() * 8; ++i) {
     std::string bad = good;
     bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << (i % 8)));
-    spill(path, bad);
+    write_text(path, bad);
     ASSERT_NE(open_error(folder, false), "") << "bit " << i;
   }
-  spill(path, good);
+  write_text(path, good);
   EXPECT_EQ(open_error(folder), "");
 }
 
@@ -228,10 +218,10 @@ TEST(Dataset, EveryTruncationIsNoticed) {
   const std::string shard = folder + "/" + write_small(folder).splits.at("train").at(0).file;
   const std::string good = slurp(shard);
   for (size_t size = 0; size < good.size(); ++size) {
-    spill(shard, good.substr(0, size));
+    write_text(shard, good.substr(0, size));
     EXPECT_NE(open_error(folder), "") << size;
   }
-  spill(shard, good + "x");
+  write_text(shard, good + "x");
   EXPECT_NE(open_error(folder), "");
   fs::remove(shard);
   EXPECT_NE(open_error(folder).find(shard), std::string::npos);
@@ -247,7 +237,7 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
   const auto forge = [&](size_t at, uint64_t value) {
     std::string bad = good;
     std::memcpy(bad.data() + at, &value, 8);
-    spill(shard, bad);
+    write_text(shard, bad);
     return open_error(folder, false);
   };
   for (const uint64_t value :
@@ -279,7 +269,7 @@ TEST(Dataset, LyingManifestsAreRefused) {
     const size_t at = bad.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     bad.replace(at, from.size(), to);
-    spill(path, with_own_hash(bad));
+    write_text(path, with_own_hash(bad));
     return open_error(folder);
   };
   EXPECT_EQ(with("\"schema\": 2", "\"schema\": 2"), "");
@@ -299,7 +289,7 @@ TEST(Dataset, LyingManifestsAreRefused) {
   EXPECT_NE(with("\"notes\"", "\"extra\": 1, \"notes\""), "");
   EXPECT_NE(with("\"generated\"", "\"found\""), "");
   for (size_t size = 0; size + 2 < text.size(); size += 7) {
-    spill(path, text.substr(0, size));
+    write_text(path, text.substr(0, size));
     EXPECT_NE(open_error(folder), "") << size;
   }
   EXPECT_NE(open_error(root.path("nowhere")).find("lra data make"), std::string::npos);
@@ -308,7 +298,7 @@ TEST(Dataset, LyingManifestsAreRefused) {
 TEST(Dataset, ChangedSideFilesAreNoticed) {
   const TestFolder root;
   write_small(root.path("data"));
-  spill(root.path("data") + "/names.tsv", "a\nc\n");
+  write_text(root.path("data") + "/names.tsv", "a\nc\n");
   EXPECT_NE(open_error(root.path("data")).find("names.tsv"), std::string::npos);
   const Dataset dataset = Dataset::open(root.path("data"), false);
   EXPECT_THROW(dataset.read_side_file("names.tsv"), Error);
@@ -329,8 +319,8 @@ TEST(DatasetWriter, LeavesNothingBehindWhenItDoesNotFinish) {
 TEST(DatasetWriter, ReplacesWhatAnInterruptedRunLeft) {
   const TestFolder root;
   fs::create_directories(root.path("data.lra.partial"));
-  spill(root.path("data.lra.partial/train-000.shard"), "half");
-  spill(root.path("data.lra.partial/old.tmp"), "half");
+  write_text(root.path("data.lra.partial/train-000.shard"), "half");
+  write_text(root.path("data.lra.partial/old.tmp"), "half");
   write_small(root.path("data/"));
   EXPECT_EQ(open_error(root.path("data")), "");
   EXPECT_FALSE(fs::exists(root.path("data/old.tmp")));
@@ -391,7 +381,7 @@ TEST(DatasetWriter, GoesOnAfterTheLastWholeShard) {
   write_resumable(whole, "key", -1);
   EXPECT_EQ(write_resumable(folder, "key", 10).taken_over, 0);
   EXPECT_TRUE(fs::exists(folder + ".lra.partial"));
-  spill(folder + ".lra.partial/train-002.shard.tmp", "half of a shard");
+  write_text(folder + ".lra.partial/train-002.shard.tmp", "half of a shard");
   const Interrupted again = write_resumable(folder, "key", -1);
   EXPECT_EQ(again.taken_over, 8);
   EXPECT_EQ(again.added, 5);
@@ -412,9 +402,9 @@ TEST(DatasetWriter, TakesNothingOverThatIsDamagedOrOfAnotherKey) {
   const std::string second = folder + ".lra.partial/train-001.shard";
   std::string bytes = read_file(second, 1 << 30);
   bytes[bytes.size() / 2] ^= 1;
-  spill(second, bytes);
+  write_text(second, bytes);
   EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 4);
-  spill(folder + ".lra.partial/train-000.shard.mark", "{");
+  write_text(folder + ".lra.partial/train-000.shard.mark", "{");
   EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 0);
   EXPECT_FALSE(fs::exists(folder + ".lra.partial"));
 }

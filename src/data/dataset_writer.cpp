@@ -1,9 +1,5 @@
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <filesystem>
 
 #include "base/error.h"

@@ -15,4 +15,12 @@ std::vector<int64_t> drawn_examples(int64_t split_size, int64_t count) {
   return examples;
 }
 
+std::vector<bool> held_out_tenth(int64_t count, uint64_t seed) {
+  std::vector<bool> held_out(static_cast<size_t>(count));
+  if (count == 0) return held_out;
+  const Permutation order(static_cast<uint64_t>(count), derive_key(seed, RandomUse::kSplit));
+  for (uint64_t i = 0; i < static_cast<uint64_t>(count / 10); ++i) held_out[order(i)] = true;
+  return held_out;
+}
+
 }  // namespace lra

@@ -45,6 +45,16 @@ bool has_ending(const fs::path& path, std::string_view ending) {
   return lower_case(path.native()).ends_with(ending);
 }
 
+uint64_t size_of_files(std::span<const std::string> paths) {
+  uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code unreadable;
+    const uintmax_t size = fs::file_size(path, unreadable);
+    if (!unreadable) bytes += size;
+  }
+  return bytes;
+}
+
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set) {
   fs::path partly;  // the first folder that has some of them
   for (const std::string& below : set.folders) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -41,6 +42,9 @@ std::vector<std::string> data_names_in(const std::string& folder);
 // True if a file name has the ending, as ".png", in any case: cameras and old file systems write
 // ".PNG".
 bool has_ending(const std::filesystem::path& path, std::string_view ending);
+
+// Bytes of all files together; whoever reads those that cannot be examined says why.
+uint64_t size_of_files(std::span<const std::string> paths);
 
 // A set of files that belong together, and the folders below a root where they may lie, best first;
 // "." is the root itself.

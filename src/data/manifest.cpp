@@ -10,7 +10,6 @@
 
 namespace lra {
 
-LRA_FIELDS(ShardInfo, file, num_examples, num_tokens, num_bytes, xxh3)
 LRA_FIELDS(SideFileInfo, num_bytes, xxh3)
 LRA_FIELDS(StoredBaselines, length, num_train, num_test, accuracies)
 LRA_FIELDS(Manifest, task, task_version, source, source_hash, num_towers, token_bytes, token_offset,
@@ -21,7 +20,7 @@ namespace {
 constexpr int kSchemaWithoutChecks = 2, kSchemaWithDoubts = 3;
 
 // Looking a field up is linear in their number; a manifest has some ten of each kind.
-constexpr JsonLimits kLimits = {.max_bytes = 64 << 20, .max_depth = 8, .max_keys = 1000};
+constexpr JsonLimits kLimits = {.max_bytes = kMaxManifestBytes, .max_depth = 8, .max_keys = 1000};
 
 // Refuses what would lead a reader out of the folder or of a number's range; the counts are
 // compared with those of the shards.

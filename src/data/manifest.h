@@ -26,6 +26,14 @@ struct ShardInfo {
   std::string xxh3;  // 32 hex digits
 };
 
+void fields(auto& f, ShardInfo& shard) {  // for io/struct_json.h
+  f("file", shard.file);
+  f("num_examples", shard.num_examples);
+  f("num_tokens", shard.num_tokens);
+  f("num_bytes", shard.num_bytes);
+  f("xxh3", shard.xxh3);
+}
+
 // A file next to the shards that a task needs to export its data (names of reviews).
 struct SideFileInfo {
   int64_t num_bytes = 0;

@@ -27,6 +27,7 @@ extern char** environ;
 
 namespace lra {
 
+LRA_FIELDS(ReadSettings, label, split, sequences, ignore, input)
 LRA_FIELDS(OwnReading, input, why, examples, sequences, channels, shortest, longest, largest,
            labels, first, groups, files, named_by, columns, ignored)
 
@@ -217,16 +218,11 @@ std::string reader_interpreter() {
   return is_file(LRA_SETUP_PYTHON) ? LRA_SETUP_PYTHON : "python3";
 }
 
-OwnExamples read_with_python(const ReadRequest& request, const std::string& folder,
-                             Progress& progress) {
-  const Json settings{{"label", request.label},
-                      {"split", request.split},
-                      {"sequences", request.sequences},
-                      {"ignore", request.ignore},
-                      {"input", request.input}};
+OwnExamples read_with_python(const std::vector<std::string>& files, const ReadSettings& settings,
+                             const std::string& folder, Progress& progress) {
   FrameFile frames(folder);
-  const Json done = ask({{"files", request.files}, {"settings", settings}}, frames.descriptor(), -1,
-                        [&](int64_t rows) { progress.update(rows); });
+  const Json done = ask({{"files", files}, {"settings", to_json_value(settings)}},
+                        frames.descriptor(), -1, [&](int64_t rows) { progress.update(rows); });
   OwnReading reading;
   struct_from_json(JsonFields(done, "the reader of files"), reading);
   return {std::move(reading), std::move(frames)};

@@ -14,9 +14,8 @@ class Progress;
 
 namespace lra {
 
-// The files, and columns that the user names; empty: found by their names (docs/data.md).
-struct ReadRequest {
-  std::vector<std::string> files = {};
+// Columns that the user names; empty: found by their names (docs/data.md).
+struct ReadSettings {
   std::string label = {}, split = {}, sequences = {}, ignore = {};
   std::string input = "auto";  // text, tokens or values
 };
@@ -44,8 +43,8 @@ std::string reader_interpreter();
 // Runs python/lra/_reading, which is part of this program, and waits for it. The frames lie in an
 // unnamed file in `folder`. Throws lra::Error: what the reader says about the files, a Python that
 // lacks a package (with the command that installs it), exit code 3 for a stop.
-OwnExamples read_with_python(const ReadRequest& request, const std::string& folder,
-                             Progress& progress);
+OwnExamples read_with_python(const std::vector<std::string>& files, const ReadSettings& settings,
+                             const std::string& folder, Progress& progress);
 
 // A pickled batch of CIFAR-10: "labels", "filenames", "label_names" and "batch_label" as far as it
 // has them, and the bytes of "data" [N, 3072].

@@ -7,7 +7,6 @@
 
 namespace lra {
 
-// A published copy of a task's raw data, for `lra data fetch`.
 struct RemoteData {
   std::string_view file;                 // its name on our disk
   std::array<std::string_view, 2> urls;  // the second may be empty

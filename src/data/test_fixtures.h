@@ -42,6 +42,13 @@ inline Manifest imported_manifest(const std::string& task) {
   return manifest;
 }
 
+// The manifest to write a changed copy of a dataset under.
+inline Manifest without_files(Manifest manifest) {
+  manifest.splits.clear();
+  manifest.side_files.clear();
+  return manifest;
+}
+
 inline void write_text(const std::string& path, const std::string& content) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream(path, std::ios::binary) << content;

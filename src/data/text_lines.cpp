@@ -99,6 +99,13 @@ std::string document_text(std::string_view text, const std::string& name) {
   return lines;
 }
 
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits) {
   LRA_CHECK_GT(limits.block_bytes, 0u);

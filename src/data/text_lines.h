@@ -21,6 +21,9 @@ std::string_view checked_text(std::string_view text, const std::string& name);
 // The same for a whole document, with each CR LF as LF.
 std::string document_text(std::string_view text, const std::string& name);
 
+// Takes the next line off `rest`, without its LF.
+std::string_view take_line(std::string_view& rest);
+
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
 using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
 // Reader of a file, or of text in memory; both must outlive it.

@@ -9,8 +9,8 @@
 #include "data/files.h"
 #include "data/shard_view.h"
 #include "io/atomic_file.h"
-#include "io/json.h"
 #include "io/mapped_file.h"
+#include "io/struct_json.h"
 
 namespace lra {
 namespace {
@@ -20,6 +20,17 @@ namespace fs = std::filesystem;
 constexpr const char* kMarkEnd = ".mark";
 constexpr uint64_t kMaxMarkBytes = uint64_t{1} << 30;
 
+struct Mark {
+  std::string key;
+  MarkedShard shard;
+};
+
+void fields(auto& f, Mark& mark) {
+  f("key", mark.key);
+  fields(f, mark.shard.info);
+  f("state", mark.shard.state);
+}
+
 std::optional<MarkedShard> parse_mark(const std::string& path, const std::string& key) {
   const std::string content = read_file(path, kMaxMarkBytes);
   const size_t line = content.find('\n');
@@ -27,17 +38,10 @@ std::optional<MarkedShard> parse_mark(const std::string& path, const std::string
   const std::string text = content.substr(line + 1);
   if (content.substr(0, line) != to_hex(hash128(text))) return std::nullopt;
   const Json json = parse_json(text, path, {.max_bytes = kMaxMarkBytes});
-  JsonFields fields(json, path);
-  if (fields.get<std::string>("key") != key) return std::nullopt;
-  MarkedShard shard;
-  shard.info = {.file = fields.get<std::string>("file"),
-                .num_examples = fields.get<int64_t>("num_examples"),
-                .num_tokens = fields.get<int64_t>("num_tokens"),
-                .num_bytes = fields.get<int64_t>("num_bytes"),
-                .xxh3 = fields.get<std::string>("xxh3")};
-  shard.state = fields.get<std::string>("state");
-  fields.finish();
-  return shard;
+  Mark mark;
+  struct_from_json(JsonFields(json, path), mark);
+  if (mark.key != key) return std::nullopt;
+  return std::move(mark.shard);
 }
 
 std::optional<MarkedShard> read_mark(const std::string& folder, const std::string& file,
@@ -63,14 +67,7 @@ std::string shard_file_name(const std::string& split, size_t number) {
 }
 
 void write_mark(const std::string& folder, const std::string& key, const MarkedShard& shard) {
-  const Json json = {{"key", key},
-                     {"file", shard.info.file},
-                     {"num_examples", shard.info.num_examples},
-                     {"num_tokens", shard.info.num_tokens},
-                     {"num_bytes", shard.info.num_bytes},
-                     {"xxh3", shard.info.xxh3},
-                     {"state", shard.state}};
-  const std::string text = json_text(json);
+  const std::string text = json_text(to_json_value(Mark{.key = key, .shard = shard}));
   write_file_atomically(folder + "/" + shard.info.file + kMarkEnd,
                         to_hex(hash128(text)) + "\n" + text);
 }

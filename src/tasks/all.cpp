@@ -86,9 +86,6 @@ Largest largest_in(const Split& split, const Manifest& manifest, bool has_ids) {
 }  // namespace
 
 std::span<const TaskSpec* const> all_tasks() { return kAllTasks; }
-std::span<const TaskSpec* const> published_tasks() {
-  return std::span(kAllTasks).first<kAllTasks.size() - 1>();
-}
 
 std::string_view data_name_of(std::string_view task) {
   const size_t colon = task.find(':');

@@ -15,9 +15,6 @@ extern const TaskSpec kRecallTask, kStateTask;  // diagnostic
 extern const TaskSpec kCustomTask;              // the user's own data
 
 std::span<const TaskSpec* const> all_tasks();
-// All but the one for data of the user's own: those of the Long Range Arena, and the diagnostic
-// ones.
-std::span<const TaskSpec* const> published_tasks();
 
 // `name` is a task's name; "custom:NAME" is the task custom on the data set NAME.
 // Throws lra::Error "unknown task 'lisops'; did you mean 'listops'?".

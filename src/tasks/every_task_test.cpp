@@ -18,6 +18,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// All but the last, which is for data of the user's own.
+std::span<const TaskSpec* const> published_tasks() {
+  return all_tasks().first(all_tasks().size() - 1);
+}
+
 // Small data of a task in these tests.
 struct Example {
   const char* settings;  // [task] as TOML

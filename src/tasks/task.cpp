@@ -46,6 +46,17 @@ Manifest new_manifest(const TaskSpec& spec, const std::string& source) {
   return manifest;
 }
 
+Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::string> settings,
+                            uint64_t seed, const std::array<int64_t, 3>& sizes) {
+  Manifest manifest = new_manifest(spec, "generated");
+  manifest.settings = std::move(settings);
+  manifest.settings["seed"] = std::to_string(seed);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(sizes[i]);
+  }
+  return manifest;
+}
+
 std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
   const auto found = manifest.settings.find(key);
   if (found == manifest.settings.end()) return std::nullopt;

@@ -133,7 +133,8 @@ std::string byte_token_text(int32_t token);
 template <typename Config>
 checks::DataFacts with_sizes(checks::DataFacts facts, const Config& config) {
   const auto counts = [](const Config& c) {
-    return checks::SplitCounts{.train = c.num_train + c.num_val, .test = c.num_test};
+    std::map<std::string, int64_t> sizes = checks::sizes_of(c);
+    return checks::SplitCounts{.train = sizes["train"] + sizes["val"], .test = sizes["test"]};
   };
   facts.published = checks::PublishedData{.counts = counts({})};
   facts.wanted = counts(config);
@@ -183,6 +184,9 @@ struct TaskSpec {
 
 // The manifest of a dataset of the task; `source` is "generated" or "imported".
 Manifest new_manifest(const TaskSpec& spec, const std::string& source);
+// The manifest of data that is made: `settings`, and the seed and the sizes of the splits.
+Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::string> settings,
+                            uint64_t seed, const std::array<int64_t, 3>& sizes);
 // A whole number among the settings of a manifest; nothing if it is not there or no number.
 std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key);
 

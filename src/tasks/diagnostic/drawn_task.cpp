@@ -51,13 +51,8 @@ void DrawnTask::write(const Drawn& example, DatasetWriter& writer) const {
 
 void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> all = sizes(options);
-  Manifest manifest = new_manifest(spec_, "generated");
+  Manifest manifest = generated_manifest(spec_, settings_, options.seed, all);
   manifest.token_bytes = token_bytes();
-  manifest.settings = settings_;
-  manifest.settings["seed"] = std::to_string(options.seed);
-  for (size_t i = 0; i < all.size(); ++i) {
-    manifest.settings["num_" + std::string(kSplitNames[i])] = std::to_string(all[i]);
-  }
   manifest.source_hash = hash_of_settings(manifest.settings);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (shape_.length * token_bytes() + 16));

@@ -20,8 +20,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kRecallVersion = 1;
-
 struct RecallConfig : DrawnSizes {
   int64_t length = 64, pairs = 4, vocabulary = 8192;
   double power = 0.01;
@@ -155,7 +153,7 @@ constinit const TaskSpec kRecallTask = {
     .title = "Associative recall",
     .summary = "the value of a key, at each of its second comings; diagnostic, not of the arena",
     .paper = "Arora et al. 2023, arXiv:2312.04927",
-    .version = kRecallVersion,
+    .version = 1,
     .describe = describe_task<RecallConfig>,
     .resolve = resolve_task<RecallConfig>,
     .make = make_task_of<RecallTask, RecallConfig>,

@@ -17,8 +17,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kStateVersion = 1;
-
 using Products = std::vector<std::vector<int32_t>>;
 
 Products cyclic(int32_t order) {
@@ -130,7 +128,7 @@ constinit const TaskSpec kStateTask = {
     .title = "State tracking",
     .summary = "the product of all group elements so far, everywhere; diagnostic, not of the arena",
     .paper = "Merrill et al. 2024, arXiv:2404.08819",
-    .version = kStateVersion,
+    .version = 1,
     .describe = describe_task<StateConfig>,
     .resolve = resolve_task<StateConfig>,
     .make = make_task_of<StateTask, StateConfig>,

@@ -1,13 +1,10 @@
 // The groups of the task state.
 #pragma once
 
-#include <array>
 #include <string_view>
 #include <vector>
 
 namespace lra::tasks {
-
-inline constexpr std::array<std::string_view, 4> kGroups = {"parity", "s3", "s5", "z60"};
 
 // The products of a group: [a][b] is the number of a b, a first; 0 is the identity. Permutations
 // are numbered in lexicographic order, and a b maps i to b[a[i]].

@@ -31,10 +31,10 @@ std::vector<int32_t> answers(const Task& task, const std::vector<int32_t>& token
 TEST(State, ProductsAreThoseOfGroups) {
   const std::map<std::string_view, size_t> sizes = {
       {"parity", 2}, {"s3", 6}, {"s5", 120}, {"z60", 60}};
-  for (const std::string_view group : kGroups) {
+  for (const auto& [group, size] : sizes) {
     SCOPED_TRACE(group);
     const auto product = products_of(group);
-    ASSERT_EQ(product.size(), sizes.at(group));
+    ASSERT_EQ(product.size(), size);
     const auto of = [&](size_t a, size_t b) { return static_cast<size_t>(product.at(a).at(b)); };
     bool commutes = true;
     for (size_t a = 0; a < product.size(); ++a) {

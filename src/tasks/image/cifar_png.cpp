@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>

@@ -10,11 +10,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/permutation.h"
-#include "base/rng.h"
 #include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/published_data.h"
+#include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/stopping.h"
 #include "io/progress.h"
@@ -27,9 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kImageVersion = 1;
 constexpr uint64_t kSplitSeed = 0;
-constexpr int64_t kValidationPart = 10;  // one in ten
 // Mean and deviation of the training pixels, as state-space models are trained.
 constexpr ValueInput kNormalised{.zero = 122.6, .scale = 1 / 61.0};
 
@@ -76,17 +72,6 @@ class ImageTask : public Task {
   ImageConfig config_;
 };
 
-// Indices of the validation images among `count` training images.
-std::vector<bool> validation_members(int64_t count) {
-  std::vector<bool> members(static_cast<size_t>(count));
-  if (count == 0) return members;
-  const Permutation order(static_cast<uint64_t>(count), derive_key(kSplitSeed, RandomUse::kSplit));
-  for (int64_t i = 0; i < count / kValidationPart; ++i) {
-    members[order(static_cast<uint64_t>(i))] = true;
-  }
-  return members;
-}
-
 // A list of the numbers of the validation images, one per line.
 std::string hash_of(const std::vector<bool>& members) {
   Hasher hasher;
@@ -119,7 +104,7 @@ ImportedData ImageTask::import(const std::vector<std::string>& sources, const st
   if (cifar.test.size() == 0) {  // the one split that is not drawn
     throw Error({.where = sources[0], .what = "holds no test images", .advice = "is it complete?"});
   }
-  const std::vector<bool> members = validation_members(cifar.train.size());
+  const std::vector<bool> members = held_out_tenth(cifar.train.size(), kSplitSeed);
   Manifest manifest = new_manifest(kImageTask, "imported");
   manifest.source_hash = cifar.source_hash;
   manifest.settings = {{"gray", "0.2989 R + 0.5870 G + 0.1140 B, times 255.5 / 255, cut"},
@@ -212,7 +197,7 @@ constinit const TaskSpec kImageTask = {
     .title = "Image classification on pixels",
     .summary = "the class of a gray CIFAR-10 picture read pixel by pixel; 10 classes",
     .paper = "Tay et al. 2021; Krizhevsky 2009",
-    .version = kImageVersion,
+    .version = 1,
     .describe = describe_task<ImageConfig>,
     .resolve = resolve_task<ImageConfig>,
     .make = make_task_of<ImageTask, ImageConfig>,

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "io/mapped_file.h"
 #include "io/toml.h"
 #include "tasks/all.h"

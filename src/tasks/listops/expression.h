@@ -31,7 +31,6 @@ enum ListOpsSymbol : uint8_t {
   kListOpsLast = 18,
 };
 inline constexpr int64_t kListOpsVocabulary = 17;
-inline constexpr int kNumListOpsOperators = 4;  // symbols 1..4
 inline constexpr int kNumListOpsClasses = 10;
 
 constexpr bool is_listops_operator(uint8_t symbol) {

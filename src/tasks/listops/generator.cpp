@@ -1,11 +1,10 @@
 #include "tasks/listops/generator.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "data/draw_distinct.h"
+#include "data/manifest.h"
 #include "data/stopping.h"
 #include "io/progress.h"
 #include "tasks/listops/expression.h"
@@ -113,7 +112,7 @@ Error too_few(const std::string& what) {
 
 ListOpsExample draw_example(const ListOpsSettings& settings, uint64_t seed, int split,
                             int64_t index, uint32_t redraw) {
-  ListOpsExample example{.split = split, .index = index, .symbols = {}, .label = -1};
+  ListOpsExample example{.split = split, .symbols = {}, .label = -1};
   const uint64_t key = derive_key(seed, RandomUse::kSample, static_cast<uint32_t>(split),
                                   static_cast<uint32_t>(index), redraw);
   draw_listops(settings, key, example.symbols);

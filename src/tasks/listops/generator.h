@@ -43,7 +43,6 @@ void draw_listops(const ListOpsSettings& settings, uint64_t key, std::vector<uin
 
 struct ListOpsExample {
   int split;  // 0 train, 1 val, 2 test
-  int64_t index;
   std::vector<uint8_t> symbols;
   int label;
 };

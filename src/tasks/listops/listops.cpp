@@ -7,13 +7,10 @@
 // operator inside the other, of some operators, and with empty tokens between the symbols.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/command_text.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parallel.h"
-#include "base/quoted.h"
 #include "base/text_format.h"
 #include "checks/baseline.h"
 #include "checks/facts.h"
@@ -32,9 +29,6 @@
 namespace lra::tasks {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int64_t kListopsVersion = 1;
 constexpr const char* kOfficialFolder = "listops-1000";
 constexpr size_t kExportBytes = size_t{1} << 20;  // of text in memory
 
@@ -212,12 +206,8 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
                  .expected = "0 to 100,000,000 per split"});
   }
   const ListOpsSettings settings = generator_settings();
-  Manifest manifest = new_manifest(kListOpsTask, "generated");
-  manifest.settings = tree_settings(config_);
-  manifest.settings["seed"] = std::to_string(options.seed);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(counts[i]);
-  }
+  Manifest manifest =
+      generated_manifest(kListOpsTask, tree_settings(config_), options.seed, counts);
   // Those of the release are not stated: its data has the hash that it always had.
   const auto of_release = control_settings(ListOpsConfig{});
   for (const auto& [key, value] : control_settings(config_)) {
@@ -251,23 +241,13 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
   writer.finish();
 }
 
-uint64_t bytes_of(const std::array<std::string, 3>& files) {
-  uint64_t bytes = 0;
-  for (const std::string& path : files) {
-    std::error_code unreadable;  // reading will say so
-    const uintmax_t size = fs::file_size(path, unreadable);
-    if (!unreadable) bytes += size;
-  }
-  return bytes;
-}
-
 ImportedData ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
                                  Progress& progress) const {
   const std::array<std::string, 3> files = listops_source_files(sources);
   Manifest manifest = new_manifest(kListOpsTask, "imported");
   manifest.settings = {{"format", kOfficialFolder}};
   // The text takes at least twice the room of the tokens.
-  DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(bytes_of(files) / 2));
+  DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(size_of_files(files) / 2));
   const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
                                 .max_tokens = std::max(config_.length, config_.max_length)};
   Hasher hasher;
@@ -409,7 +389,7 @@ constinit const TaskSpec kListOpsTask = {
     .title = "Long ListOps",
     .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
     .paper = "Tay et al. 2021; Nangia and Bowman 2018",
-    .version = kListopsVersion,
+    .version = 1,
     .describe = describe_task<ListOpsConfig>,
     .resolve = resolve_task<ListOpsConfig>,
     .make = make_task_of<ListOpsTask, ListOpsConfig>,

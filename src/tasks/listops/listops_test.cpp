@@ -46,10 +46,6 @@ TEST(ListOps, ExportAndImportGiveTheSameData) {
   EXPECT_TRUE(text.starts_with("Source\tTarget\r\n( ( "));
   EXPECT_TRUE(text.ends_with("\r\n"));
   QuietProgress progress;
-  listops_task()
-      ->import(listops_task()->find_sources(root.path("official")), root.path("b"), progress)
-      .writer.publish();
-  EXPECT_EQ(Dataset::open(root.path("b")).hash(), a.hash());
   listops_task()->import({root.path("official")}, root.path("c"), progress).writer.publish();
   EXPECT_EQ(Dataset::open(root.path("c")).hash(), a.hash());
   // A length to be fed cuts what is read; it does not limit what is kept.
@@ -66,15 +62,9 @@ TEST(ListOps, FindsTheFilesInEveryKnownLayout) {
                              "lra_release/lra_release/listops-1000/"}) {
     const TestFolder root;
     EXPECT_TRUE(listops_task()->find_sources(root.path(".")).empty());
-    // A folder that lacks some is not passed over: data would be generated then.
-    const auto error = [&] {
-      return error_of([&] { listops_task()->find_sources(root.path(".")); });
-    };
-    write_text(root.path(std::string(layout) + "basic_train.tsv"), "");
-    EXPECT_THAT(error(), HasSubstr("not all: 'basic_val.tsv' and 'basic_test.tsv' are missing"));
-    write_text(root.path(std::string(layout) + "basic_test.tsv"), "");
-    EXPECT_THAT(error(), HasSubstr("not all: 'basic_val.tsv' is missing"));
-    write_text(root.path(std::string(layout) + "basic_val.tsv"), "");
+    for (const char* split : kSplitNames) {
+      write_text(root.path(std::string(layout) + "basic_" + split + ".tsv"), "");
+    }
     EXPECT_EQ(listops_task()->find_sources(root.path(".")).size(), 3U) << layout;
   }
 }

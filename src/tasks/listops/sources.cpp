@@ -7,6 +7,7 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "data/files.h"
+#include "data/manifest.h"
 
 namespace lra::tasks {
 namespace {

@@ -10,7 +10,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "data/text_lines.h"
 #include "tasks/listops/expression.h"

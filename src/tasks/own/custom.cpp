@@ -21,8 +21,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kCustomVersion = 1;
-
 ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
 
 class CustomTask : public Task {
@@ -284,7 +282,7 @@ constinit const TaskSpec kCustomTask = {
     .title = "Own data",
     .summary = "classification of one or two sequences of your own: text, tokens or numbers",
     .paper = "none: data of your own, docs/data.md",
-    .version = kCustomVersion,
+    .version = 1,
     .describe = describe_task<CustomConfig>,
     .resolve = resolve_task<CustomConfig>,
     .make = make_task_of<CustomTask, CustomConfig>,

@@ -8,12 +8,12 @@
 
 #include "base/config.h"
 #include "data/manifest.h"
+#include "data/python_reader.h"
 
 namespace lra::tasks {
 
-struct CustomConfig {
-  std::string name, sequences, label, split, ignore;
-  std::string input = "auto";
+struct CustomConfig : ReadSettings {
+  std::string name;
   bool standardize = true;
   int64_t split_seed = 0;
   int64_t length = 1024, shortest = 0, longest = 0;

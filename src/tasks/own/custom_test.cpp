@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "base/rng.h"
 #include "tasks/all.h"
 #include "tasks/own/test_own_data.h"
 
@@ -110,20 +109,6 @@ TEST_F(OwnData, PairsHaveTwoSequences) {
   EXPECT_THAT(tokens(data.split("train"), 0, 0), ElementsAre('a' + 1));
 }
 
-TEST_F(OwnData, ACsvWithAColumnForEachPositionIsOneSequence) {
-  const std::string rows = rows_of(
-      30, [](int i) { return "0.5,1," + std::to_string(i) + "," + (i % 2 ? "walk" : "run"); });
-  const Dataset with_header = imported({file("all.csv", "t0,t1,t2,label\n" + rows)});
-  EXPECT_EQ(task_->shape().length, 3);
-  EXPECT_TRUE(task_->shape().values.has_value());
-  // Without a header columns have numbers.
-  const std::string digits =
-      rows_of(30, [](int i) { return "1,2," + std::to_string(i) + "," + std::to_string(i % 3); });
-  (void)imported({file("bare.csv", digits)}, "label = \"c3\"");
-  EXPECT_EQ(task_->shape().vocabulary, 31);
-  EXPECT_THAT(refused("bare.csv", digits), HasSubstr("has no column of labels"));
-}
-
 TEST_F(OwnData, ColumnNamesMayHaveAnyCaseAndSpacesAround) {
   const auto row = [](int i) {
     return "example " + std::to_string(i) + "," + (i % 2 ? "yes" : "no") + "," +
@@ -131,32 +116,14 @@ TEST_F(OwnData, ColumnNamesMayHaveAnyCaseAndSpacesAround) {
             : i < 25 ? "val"
                      : "test");
   };
-  const Dataset data = imported({file("all.csv", "Text, LABEL,Split\n" + rows_of(30, row))});
+  const std::string rows = rows_of(30, row);
+  const Dataset data =
+      imported({file("all.csv", "Text, LABEL,Split\n" + rows)}, "label = \"label\"");
   EXPECT_EQ(data.split("train").size(), 20);
   EXPECT_THAT(task_->label_names(data), ElementsAre("no", "yes"));
-  (void)imported({file("all.csv", "Text, LABEL,Split\n" + rows_of(30, row))}, "label = \"label\"");
   // Neither of two names that differ in case alone is chosen silently.
-  const auto twice = [&](const std::string& settings) {
-    return refused("a.csv", "text,Text,label\n" + rows_of(30, row), settings);
-  };
-  EXPECT_THAT(twice(""), HasSubstr("has columns 'text' and 'Text'; expected one"));
-  EXPECT_THAT(twice("sequences = \"TEXT\""), HasSubstr("has no column 'TEXT'"));
-}
-
-TEST_F(OwnData, SemicolonsSeparateWhereTheFirstLineHasNoComma) {
-  const auto text = [](int i) { return "good, " + std::to_string(i) + ";" + (i % 2 ? "a" : "b"); };
-  const Dataset data = imported({file("all.csv", "\"text\";label\r\n" + rows_of(30, text))});
-  EXPECT_THAT(render_first(data), HasSubstr("good, "));
-  // Numbers have decimal commas there.
-  const auto numbers = [](int i) {
-    return "0,5;-1," + std::to_string(100 + i) + ";" + std::to_string(i % 2);
-  };
-  const Dataset values =
-      imported({file("all.csv", "t0;t1;label\n" + rows_of(30, numbers))}, "standardize = false");
-  const std::vector<int32_t> words = tokens(values.split("train"), 0);
-  ASSERT_EQ(words.size(), 2U);
-  EXPECT_EQ(std::bit_cast<float>(words[0]), 0.5f);
-  EXPECT_NEAR(std::bit_cast<float>(words[1]), -1.115, 0.0151);
+  EXPECT_THAT(refused("a.csv", "text,Text,label\n" + rows, "sequences = \"TEXT\""),
+              HasSubstr("has no column 'TEXT'"));
 }
 
 TEST_F(OwnData, TextWithoutAHeaderIsReadWhereColumnsHaveNumbers) {
@@ -169,19 +136,6 @@ TEST_F(OwnData, TextWithoutAHeaderIsReadWhereColumnsHaveNumbers) {
   EXPECT_EQ(data.split("train").size() + data.split("val").size() + data.split("test").size(), 30);
   // With a header the only other column holds the text, whatever its name.
   EXPECT_EQ(imported({file("a.csv", "utterance,label\n" + rows)}).hash(), data.hash());
-}
-
-TEST_F(OwnData, QuotedFieldsHoldLineEndsSeparatorsAndQuotes) {
-  const Dataset data =
-      imported({file("train.csv", "text,label\n" + rows_of(12,
-                                                           [](int i) {
-                                                             return "\"a,\r\n\"\"" +
-                                                                    std::to_string(i) + "\"\"\"," +
-                                                                    std::to_string(i % 2);
-                                                           })),
-                file("val.csv", "text,label\nv,0\n"), file("test.csv", "text,label\r\nt,1\r\n")});
-  const std::vector<int32_t> first = tokens(data.split("train"), 0);
-  EXPECT_THAT(first, ElementsAre('a' + 1, ',' + 1, '\n' + 1, '"' + 1, '0' + 1, '"' + 1));
 }
 
 TEST_F(OwnData, ExportedFilesGiveTheSameData) {

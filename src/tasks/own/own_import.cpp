@@ -27,9 +27,8 @@
 namespace lra::tasks {
 namespace {
 
-const char* name_of(FrameSplit split) {
-  return split == FrameSplit::kNone ? "" : kSplitNames.at(static_cast<size_t>(split) - 1);
-}
+// Not of kNone, which read_tables() takes for train.
+const char* name_of(FrameSplit split) { return kSplitNames.at(static_cast<size_t>(split) - 1); }
 
 // Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
 std::string fact_of(const Json& content) {
@@ -152,6 +151,7 @@ class OwnImport {
   void refuse_untrained_labels() const;
   void state_facts();
   void standardize();
+  Json scaling_json() const { return {{"mean", means_}, {"deviation", deviations_}}; }
   std::vector<checks::SharedGroup> shared_groups() const;
   Manifest manifest() const;
   void write(DatasetWriter& writer) const;
@@ -203,22 +203,21 @@ void OwnImport::name_labels() {
 void OwnImport::draw_missing_splits() {
   constexpr int64_t kFewestToDraw = 10, kDrawnPart = 10;
   const int64_t num_train = count_of(FrameSplit::kTrain);
-  const bool lacks_val = count_of(FrameSplit::kVal) == 0;
-  const bool lacks_test = count_of(FrameSplit::kTest) == 0;
+  const bool lacks_split = count_of(FrameSplit::kVal) == 0 || count_of(FrameSplit::kTest) == 0;
   if (num_train == 0) {
     throw Error({.where = "split train",
                  .what = "has no example",
                  .expected = "examples to train on",
                  .advice = "name a file train..., or write train in the column split"});
   }
-  if (num_train < kFewestToDraw && (lacks_val || lacks_test)) {
+  if (num_train < kFewestToDraw && lacks_split) {
     throw Error({.where = "split train",
                  .what = "has " + std::to_string(num_train) + " examples",
                  .expected = std::to_string(kFewestToDraw) + " or more to draw other splits from",
                  .advice = "name files train, val and test, or add a column split"});
   }
   for (const FrameSplit split : {FrameSplit::kVal, FrameSplit::kTest}) {
-    if (split == FrameSplit::kVal ? !lacks_val : !lacks_test) continue;
+    if (count_of(split) > 0) continue;
     draw_split(labels_, split, static_cast<size_t>(std::max<int64_t>(1, num_train / kDrawnPart)),
                static_cast<uint64_t>(config_.split_seed), splits_);
     if (count_of(split) == 0) {
@@ -302,7 +301,7 @@ void OwnImport::standardize() {
     // A channel that never varies is not scaled.
     deviations_.push_back(channel.squares > 0 ? channel.deviation() : 1);
   }
-  config_.scaling = fact_of({{"mean", means_}, {"deviation", deviations_}});
+  config_.scaling = fact_of(scaling_json());
 }
 
 // Adds an example of which read(sequence, words) gives each sequence.
@@ -324,13 +323,7 @@ void OwnImport::write_example(const Frame& frame, int64_t example, int32_t label
   const auto read_numbers = [&](int64_t sequence, auto& numbers) {
     frame.append_numbers(sequence, example, numbers);
   };
-  if (config_.input == "text") {
-    return add_sequences<uint8_t>(count, label, writer, [&](int64_t sequence, auto& bytes) {
-      const std::span<const uint8_t> text = frame.text(sequence, example);
-      bytes.assign(text.begin(), text.end());
-    });
-  }
-  if (config_.input == "tokens") {
+  if (config_.input != "values") {
     if (token_bytes == 1) return add_sequences<uint8_t>(count, label, writer, read_numbers);
     if (token_bytes == 2) return add_sequences<uint16_t>(count, label, writer, read_numbers);
     return add_sequences<uint32_t>(count, label, writer, read_numbers);
@@ -407,8 +400,7 @@ ImportedData OwnImport::run(const std::string& out) {
   write(writer);
   writer.add_side_file(kLabelsFile, json_text(Json(reading_.labels)) + "\n");
   if (!means_.empty()) {
-    const Json scaling{{"mean", means_}, {"deviation", deviations_}};
-    writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
+    writer.add_side_file(kScalingFile, json_text(scaling_json()) + "\n");
   }
   return completed(std::move(writer), shared_groups());
 }
@@ -427,14 +419,7 @@ ImportedData import_own_files(const std::vector<std::string>& files, const std::
   named.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
   const std::string parent = folder_of(without_trailing_slash(out));
   make_folder(parent);
-  return OwnImport(named, read_with_python({.files = files,
-                                            .label = config.label,
-                                            .split = config.split,
-                                            .sequences = config.sequences,
-                                            .ignore = config.ignore,
-                                            .input = config.input},
-                                           parent, progress))
-      .run(out);
+  return OwnImport(named, read_with_python(files, config, parent, progress)).run(out);
 }
 
 }  // namespace lra::tasks

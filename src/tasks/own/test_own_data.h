@@ -50,7 +50,6 @@ class OwnData : public ::testing::Test {
   std::string read(const Dataset& data, const std::string& what) {
     return data.manifest().settings.at("read_" + what);
   }
-  std::string render_first(const Dataset& data) { return task_->render(data.split("train"), 0); }
   std::vector<int32_t> tokens(const Split& split, int64_t example, int64_t tower = 0) {
     std::vector<int32_t> words(
         static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));

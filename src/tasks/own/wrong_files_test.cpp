@@ -2,7 +2,6 @@
 // format is read is tested in tests/python/own_files_check.py.
 #include <gmock/gmock.h>
 
-#include "base/rng.h"
 #include "tasks/data_checks.h"
 #include "tasks/own/test_own_data.h"
 

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "base/text_format.h"
-#include "data/drawn_examples.h"
 #include "tasks/pathfinder/files.h"
 #include "tasks/pathfinder/generator.h"
-#include "tasks/pathfinder/markers.h"
 #include "tasks/pathfinder/split.h"
 
 namespace lra::tasks {

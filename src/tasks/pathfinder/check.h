@@ -3,7 +3,6 @@
 
 #include <array>
 #include <optional>
-#include <vector>
 
 #include "tasks/pathfinder/geometry.h"
 #include "tasks/task.h"

@@ -82,41 +82,33 @@ std::vector<Point> thick_line(Point end, int width) {
   return pixels;
 }
 
-// One pass of the filter in the library's 8-bit arithmetic: weights with 22 binary digits, the
-// result rounded and clipped. `input` is rows of from samples; the result is transposed.
-std::vector<uint8_t> reduce_bytes(const Reduction& reduction, std::span<const uint8_t> input,
-                                  int rows) {
+// The library's 8-bit arithmetic: weights with 22 binary digits, the result rounded and clipped.
+uint8_t weighted_sum(std::span<const double> weights, const uint8_t* samples) {
   constexpr int kDigits = 22;
-  const int from = static_cast<int>(input.size()) / rows;
-  std::vector<uint8_t> result(static_cast<size_t>(reduction.size()) * static_cast<size_t>(rows));
-  for (int output = 0; output < reduction.size(); ++output) {
-    const Reduction::Taps& taps = reduction.taps(output);
-    for (int row = 0; row < rows; ++row) {
-      int64_t sum = int64_t{1} << (kDigits - 1);
-      for (size_t i = 0; i < taps.weights.size(); ++i) {
-        const auto weight = std::llround(std::ldexp(taps.weights[i], kDigits));
-        sum += weight * input[static_cast<size_t>(row * from + taps.first) + i];
-      }
-      result[static_cast<size_t>(output * rows + row)] =
-          static_cast<uint8_t>(std::clamp<int64_t>(sum >> kDigits, 0, 255));
-    }
+  int64_t sum = int64_t{1} << (kDigits - 1);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    sum += std::llround(std::ldexp(weights[i], kDigits)) * samples[i];
   }
-  return result;
+  return static_cast<uint8_t>(std::clamp<int64_t>(sum >> kDigits, 0, 255));
 }
 
 // The same in floating point: no rounding, no clipping.
-std::vector<float> reduce_floats(const Reduction& reduction, std::span<const float> input,
-                                 int rows) {
+float weighted_sum(std::span<const double> weights, const float* samples) {
+  double sum = 0;
+  for (size_t i = 0; i < weights.size(); ++i) sum += weights[i] * samples[i];
+  return static_cast<float>(sum);
+}
+
+// One pass of the filter. `input` is rows of from samples; the result is transposed.
+template <typename T>
+std::vector<T> reduce_rows(const Reduction& reduction, const std::vector<T>& input, int rows) {
   const int from = static_cast<int>(input.size()) / rows;
-  std::vector<float> result(static_cast<size_t>(reduction.size()) * static_cast<size_t>(rows));
+  std::vector<T> result;
   for (int output = 0; output < reduction.size(); ++output) {
     const Reduction::Taps& taps = reduction.taps(output);
     for (int row = 0; row < rows; ++row) {
-      double sum = 0;
-      for (size_t i = 0; i < taps.weights.size(); ++i) {
-        sum += taps.weights[i] * input[static_cast<size_t>(row * from + taps.first) + i];
-      }
-      result[static_cast<size_t>(output * rows + row)] = static_cast<float>(sum);
+      result.push_back(
+          weighted_sum(taps.weights, &input[static_cast<size_t>(row * from + taps.first)]));
     }
   }
   return result;
@@ -173,9 +165,9 @@ Dash draw_dash(const DashStyle& style, Point end) {
   const Reduction reduction(fine_side, side);
   Dash dash;
   dash.half = half;
-  dash.picture = reduce_floats(reduction, reduce_floats(reduction, line, fine_side), side);
+  dash.picture = reduce_rows(reduction, reduce_rows(reduction, line, fine_side), side);
   const std::vector<uint8_t> mask =
-      reduce_bytes(reduction, reduce_bytes(reduction, wide, fine_side), side);
+      reduce_rows(reduction, reduce_rows(reduction, wide, fine_side), side);
   for (int y = -half; y <= half; ++y) {
     for (int x = -half; x <= half; ++x) {
       const uint8_t value = mask[static_cast<size_t>((y + half) * side + x + half)];

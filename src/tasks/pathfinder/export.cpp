@@ -1,5 +1,6 @@
 #include "tasks/pathfinder/export.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -104,6 +105,30 @@ void export_pathfinder(const Dataset& dataset, int size, const std::string& out)
   const std::vector<PathfinderRecord> records = pathfinder_records(dataset);
   write_new_folder(
       out, [&](const std::string& partial) { write_folder(dataset, records, size, partial); });
+}
+
+std::string pathfinder_picture(std::span<const uint8_t> pixels, int size) {
+  constexpr int kColumns = 64;
+  constexpr uint8_t kLit = 96;
+  const int shrink = std::max(1, size / kColumns), side = size / shrink;
+  const auto is_lit = [&](int y, int x) {
+    for (int dy = 0; dy < shrink; ++dy) {
+      const uint8_t* begin = &pixels[static_cast<size_t>((y * shrink + dy) * size + x * shrink)];
+      if (std::any_of(begin, begin + shrink, [](uint8_t pixel) { return pixel >= kLit; })) {
+        return true;
+      }
+    }
+    return false;
+  };
+  std::string text;
+  for (int y = 0; y < side; y += 2) {
+    for (int x = 0; x < side; ++x) {
+      const bool above = is_lit(y, x), below = is_lit(y + 1, x);
+      text += above ? (below ? "█" : "▀") : (below ? "▄" : " ");
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace lra::tasks

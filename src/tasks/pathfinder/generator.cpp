@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <optional>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -67,57 +68,55 @@ class ImageDrawer {
     occupancy_.add(shape(newest.shape).footprint, newest.start);
   }
 
-  bool start_contour(Contour& contour, uint32_t degree, Point start) const {
-    const PathfinderTables::Seed& seed = tables_.seeds[degree];
-    const Point head = round_up(start, seed.head), pivot = round_up(head, seed.pivot);
-    if (!occupancy_.contains(head) || !occupancy_.contains(pivot)) return false;
-    contour.origin = start;
-    contour.pivot = pivot;
-    contour.direction = static_cast<int>(degree);
-    contour.dashes.assign(1, {.shape = seed.shape, .start = start});
-    return true;
-  }
-
-  bool start_first_target() {
+  // Places the first dash, of a random angle, at a start that `draw_start` chooses for its seed;
+  // gives up when there is none.
+  template <typename DrawStart>
+  bool start_contour(Contour& contour, const DrawStart& draw_start) {
     for (int trial = 0; trial < kSeedTrials; ++trial) {
       const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
       const PathfinderTables::Seed& seed = tables_.seeds[degree];
-      if (seed.rows * seed.columns == 0) return false;
-      const auto place =
-          static_cast<int>(random_.below(static_cast<uint32_t>(seed.rows * seed.columns)));
-      const Point start = seed.place + Point{place / seed.columns, place % seed.columns};
-      if (start_contour(targets_[0], degree, start)) return true;
+      const std::optional<Point> start = draw_start(seed);
+      if (!start) return false;
+      const Point head = round_up(*start, seed.head), pivot = round_up(head, seed.pivot);
+      if (!occupancy_.contains(head) || !occupancy_.contains(pivot)) continue;
+      contour.origin = *start;
+      contour.pivot = pivot;
+      contour.direction = static_cast<int>(degree);
+      contour.dashes.assign(1, {.shape = seed.shape, .start = *start});
+      return true;
     }
     return false;
+  }
+
+  bool start_first_target() {
+    using Start = std::optional<Point>;
+    return start_contour(targets_[0], [&](const PathfinderTables::Seed& seed) -> Start {
+      const auto num_places = static_cast<uint32_t>(seed.rows * seed.columns);
+      if (num_places == 0) return std::nullopt;
+      const auto place = static_cast<int>(random_.below(num_places));
+      return seed.place + Point{place / seed.columns, place % seed.columns};
+    });
   }
 
   // Starts the second target at the seed distance from the first, over any other pixels.
   bool start_second_target() {
-    for (int trial = 0; trial < kSeedTrials; ++trial) {
-      const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
+    return start_contour(targets_[1], [&](const PathfinderTables::Seed&) {
       const double angle = random_.below(360) * std::numbers::pi / 180;
-      const Point start =
-          round_nearest(targets_[0].origin, displacement(angle, geometry_.seed_distance));
-      if (start_contour(targets_[1], degree, start)) return true;
-    }
-    return false;
+      return round_nearest(targets_[0].origin, displacement(angle, geometry_.seed_distance));
+    });
   }
 
   bool start_distractor(Contour& contour) {
+    using Start = std::optional<Point>;
     const int64_t num_pixels = int64_t{settings_.size} * settings_.size;
-    for (int trial = 0; trial < kSeedTrials; ++trial) {
-      if (100 * occupancy_.num_untaken() < num_pixels) return false;
-      const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
+    if (100 * occupancy_.num_untaken() < num_pixels) return false;
+    return start_contour(contour, [&](const PathfinderTables::Seed& seed) -> Start {
       // The release blocks a frame of one pixel for this; every size's padding covers it.
-      const std::vector<Point>& kernel = tables_.seeds[degree].kernel;
-      if (kernel.empty()) return false;
-      occupancy_.find_free(kernel);
-      if (occupancy_.num_free() == 0) return false;
-      const Point start =
-          occupancy_.free_pixel(random_.below(static_cast<uint32_t>(occupancy_.num_free())));
-      if (start_contour(contour, degree, start)) return true;
-    }
-    return false;
+      if (seed.kernel.empty()) return std::nullopt;
+      occupancy_.find_free(seed.kernel);
+      if (occupancy_.num_free() == 0) return std::nullopt;
+      return occupancy_.free_pixel(random_.below(static_cast<uint32_t>(occupancy_.num_free())));
+    });
   }
 
   // Sets the running sums of the turns' weights around `pivot`; returns the whole sum.

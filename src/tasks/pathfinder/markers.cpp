@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <numeric>
 
 #include "base/parallel.h"
 #include "base/text_format.h"
@@ -14,9 +12,7 @@ namespace {
 constexpr int kBins = 36;  // 24 per side of the image; a diagonal has 34
 constexpr int64_t kEnoughImages = 10000;
 
-struct Bins {
-  std::array<std::array<int64_t, 2>, kBins> counts{};  // by distance, label
-};
+using Bins = std::array<std::array<int64_t, 2>, kBins>;  // images by distance and label
 
 // Distance bin of every image; -1 for one that has another number of pixels.
 std::vector<int> distance_bins(const Split& split, int size) {
@@ -25,7 +21,7 @@ std::vector<int> distance_bins(const Split& split, int size) {
     for (int64_t i = begin; i < end; ++i) {
       const std::span<const uint8_t> pixels = split.stored_bytes(i);
       if (static_cast<int64_t>(pixels.size()) != int64_t{size} * size) continue;
-      const auto [first, second] = find_markers(pixels, size).centres;
+      const auto [first, second] = find_markers(pixels, size);
       const Point apart = first - second;
       bins[static_cast<size_t>(i)] = static_cast<int>(std::hypot(apart.y, apart.x) * 24 / size);
     }
@@ -34,28 +30,28 @@ std::vector<int> distance_bins(const Split& split, int size) {
 }
 
 Bins count_labels(const Split& split, int size) {
-  Bins bins;
+  Bins bins{};
   const std::vector<int> distances = distance_bins(split, size);
   for (int64_t i = 0; i < split.size(); ++i) {
     const int bin = distances[static_cast<size_t>(i)];
-    if (bin >= 0) ++bins.counts.at(static_cast<size_t>(bin))[split.label(i) == 1];
+    if (bin >= 0) ++bins.at(static_cast<size_t>(bin))[split.label(i) == 1];
   }
   return bins;
 }
 
 }  // namespace
 
-Markers find_markers(std::span<const uint8_t> pixels, int size) {
+std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size) {
   // A disc holds a square of bright pixels; dashes are too thin for it. The discs lie a quarter of
   // a pixel up and left of their centres, so the square does too.
   const double radius = pathfinder_geometry(size).marker_radius;
   const int half = std::max(1, static_cast<int>(radius * 0.7));
-  Markers markers{.centres = {}, .darkest = 255};
-  for (int which = 0; which < 2; ++which) {
+  std::array<Point, 2> centres;
+  for (size_t which = 0; which < 2; ++which) {
     int best = -1;
     for (int y = half; y + half <= size; ++y) {
       for (int x = half; x + half <= size; ++x) {
-        const Point apart = Point{y, x} - markers.centres[0];
+        const Point apart = Point{y, x} - centres[0];
         if (which == 1 && std::max(std::abs(apart.y), std::abs(apart.x)) <= radius) continue;
         if (pixels[static_cast<size_t>(y * size + x)] <= best) continue;
         const ptrdiff_t width = ptrdiff_t{2} * half;
@@ -66,38 +62,18 @@ Markers find_markers(std::span<const uint8_t> pixels, int size) {
         }
         if (darkest <= best) continue;
         best = darkest;
-        markers.centres[static_cast<size_t>(which)] = {y, x};
+        centres[which] = {y, x};
       }
     }
-    markers.darkest = std::min(markers.darkest, best);
   }
-  return markers;
-}
-
-int64_t count_without_markers(const Split& split, int size) {
-  // The archive's images have a mean of 2 to 26, and discs of 198 and above.
-  constexpr int kFaintest = 150;
-  constexpr double kBrightestMean = 64;
-  const double radius = pathfinder_geometry(size).marker_radius;
-  const double discs = 2 * std::numbers::pi * radius * radius * 255;
-  std::vector<uint8_t> is_odd(static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const std::span<const uint8_t> pixels = split.stored_bytes(i);
-      const double sum = std::accumulate(pixels.begin(), pixels.end(), 0.0);
-      is_odd[static_cast<size_t>(i)] = sum < 1.5 * discs ||
-                                       sum > kBrightestMean * static_cast<double>(pixels.size()) ||
-                                       find_markers(pixels, size).darkest < kFaintest;
-    }
-  });
-  return std::ranges::count(is_odd, 1);
+  return centres;
 }
 
 checks::Baseline marker_distance_baseline(const Split& train, const Split& test, int size) {
   const Bins seen = count_labels(train, size), asked = count_labels(test, size);
   int64_t num_right = 0;
   for (size_t bin = 0; bin < kBins; ++bin) {
-    num_right += asked.counts[bin][seen.counts[bin][1] > seen.counts[bin][0]];
+    num_right += asked[bin][seen[bin][1] > seen[bin][0]];
   }
   return {.name = "marker distance",
           .accuracy = static_cast<double>(num_right) /
@@ -107,13 +83,13 @@ checks::Baseline marker_distance_baseline(const Split& train, const Split& test,
 checks::Fact marker_distance_fact(const Split& train, int size) {
   const Bins bins = count_labels(train, size);
   std::array<double, 2> totals{};
-  for (const auto& counts : bins.counts) {
+  for (const auto& counts : bins) {
     for (size_t label = 0; label < 2; ++label) totals[label] += static_cast<double>(counts[label]);
   }
   const double all = totals[0] + totals[1];
   double chi_square = 0;
   int freedom = -1;
-  for (const auto& counts : bins.counts) {
+  for (const auto& counts : bins) {
     const auto in_bin = static_cast<double>(counts[0] + counts[1]);
     if (in_bin < 10 || totals[0] == 0 || totals[1] == 0) continue;
     ++freedom;

@@ -16,16 +16,8 @@
 
 namespace lra::tasks {
 
-// The two discs in an image of size x size.
-struct Markers {
-  std::array<Point, 2> centres;  // correct to a pixel unless the discs overlap
-  int darkest = 0;               // value in their inner squares: 198 at least in the archive
-};
-Markers find_markers(std::span<const uint8_t> pixels, int size);
-
-// Number of images of a split that do not show two bright discs and dashes on a dark ground: noise,
-// pictures of something else, or inverted ones.
-int64_t count_without_markers(const Split& split, int size);
+// The centres of the two discs in an image of size x size, correct to a pixel unless they overlap.
+std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size);
 
 // Accuracy on `test` of the label that is most frequent on `train` at that distance.
 checks::Baseline marker_distance_baseline(const Split& train, const Split& test, int size);

@@ -24,7 +24,6 @@
 #include "tasks/pathfinder/files.h"
 #include "tasks/pathfinder/generator.h"
 #include "tasks/pathfinder/markers.h"
-#include "tasks/pathfinder/picture.h"
 #include "tasks/pathfinder/split.h"
 #include "tasks/pathfinder/writer.h"
 
@@ -33,7 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kPathfinderVersion = 1;
 constexpr int64_t kPathfinderClasses = 2;
 constexpr ValueInput kBlackToWhite{.zero = 127.5, .scale = 1 / 127.5};
 constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
@@ -113,7 +111,9 @@ class PathfinderTask : public Task {
   std::string level_folder() const {
     return std::string(kDifficultyFolders[static_cast<size_t>(settings_.difficulty)]);
   }
-  Manifest own_manifest(const std::string& source) const;
+  std::map<std::string, std::string> own_settings() const {
+    return {{"difficulty", config_.difficulty}, {"split_seed", std::to_string(config_.split_seed)}};
+  }
   std::string source_folder(const std::vector<std::string>& sources) const;
   std::string difficulty_advice(const std::string& folder) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
@@ -124,13 +124,6 @@ class PathfinderTask : public Task {
   PathfinderConfig config_;
   PathfinderSettings settings_;
 };
-
-Manifest PathfinderTask::own_manifest(const std::string& source) const {
-  Manifest manifest = new_manifest(spec_of(settings_.size), source);
-  manifest.settings = {{"difficulty", config_.difficulty},
-                       {"split_seed", std::to_string(config_.split_seed)}};
-  return manifest;
-}
 
 // Refuses data of another difficulty: its figures would be indistinguishable from those of this
 // one.
@@ -167,11 +160,8 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
                  .what = std::to_string(count) + " images",
                  .expected = "0 to " + thousands(kMostImages) + " in all splits together"});
   }
-  Manifest manifest = own_manifest("generated");
-  manifest.settings["seed"] = std::to_string(options.seed);
-  for (size_t i = 0; i < 3; ++i) {
-    manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(counts[i]);
-  }
+  Manifest manifest =
+      generated_manifest(spec_of(settings_.size), own_settings(), options.seed, counts);
   manifest.source_hash = hash_of_settings(manifest.settings, manifest.task + "\n");
   // First, so that a disk without room is found before hundreds of millions of places are drawn.
   DatasetWriter writer(options.out, std::move(manifest),
@@ -260,7 +250,8 @@ ImportedData PathfinderTask::import(const std::vector<std::string>& sources, con
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
   refuse_other_contours(records, folder);
   const auto num_records = static_cast<int64_t>(records.size());
-  Manifest manifest = own_manifest("imported");
+  Manifest manifest = new_manifest(spec_of(settings_.size), "imported");
+  manifest.settings = own_settings();
   manifest.settings["format"] = level_folder();
   const Membership members = membership_of_source(folder, records, config_.split_seed, manifest);
   const std::string split_hash = hash_of(members);
@@ -394,7 +385,7 @@ constexpr TaskSpec pathfinder_spec(std::string_view name, std::string_view title
           .title = title,
           .summary = summary,
           .paper = paper,
-          .version = kPathfinderVersion,
+          .version = 1,
           .describe = describe_task<PathfinderConfig>,
           .resolve = resolve_task<PathfinderConfig>,
           .make = make_pathfinder_task<kSize>,

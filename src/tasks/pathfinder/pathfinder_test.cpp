@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/hash.h"
-#include "base/rng.h"
-#include "data/png_image.h"
 #include "data/test_fixtures.h"
 #include "io/atomic_file.h"
 #include "io/toml.h"
@@ -21,13 +18,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 const std::string kLevel = "pathfinder32/curv_contour_length_14";
-
-// Manifest to write a changed copy under.
-Manifest without_files(Manifest manifest) {
-  manifest.splits.clear();
-  manifest.side_files.clear();
-  return manifest;
-}
 
 class Pathfinder : public ::testing::Test {
  protected:
@@ -164,9 +154,7 @@ TEST_F(Pathfinder, ASplitsFileThatLeavesASplitEmptyIsNoSource) {
 
 TEST_F(Pathfinder, AFolderOfAnotherDifficultyIsRefused) {
   const auto easy = kPathfinderTask.make(parse_toml("difficulty = 'easy'", "test"));
-  QuietProgress progress;
-  const std::string folder = file("");
-  EXPECT_THAT(error_of([&] { easy->import({folder}, root_.path("easy"), progress); }),
+  EXPECT_THAT(error_of([&] { easy->import({file("")}, root_.path("easy"), progress_); }),
               HasSubstr("has contours of 14 dashes; expected 6"));
   ASSERT_EQ(import_error(), "");
   const Dataset hard = Dataset::open(root_.path("out"));
@@ -214,12 +202,6 @@ TEST_F(Pathfinder, MissingImagesAreAnErrorThatNamesTheFile) {
   EXPECT_THAT(import_error(), HasSubstr("imgs/0/sample_5.png"));
 }
 
-TEST_F(Pathfinder, ImagesOfAnotherSizeAreRefused) {
-  const GrayImage small{.width = 16, .height = 16, .pixels = std::vector<uint8_t>(256)};
-  write_text(file("imgs/0/sample_5.png"), encode_png(small));
-  EXPECT_THAT(import_error(), HasSubstr("has 16 x 16 pixels"));
-}
-
 TEST_F(Pathfinder, HostileMetadataIsRefusedAndNothingOutsideIsRead) {
   const std::string good = metadata();
   const auto error_with = [&](const std::string& from, const std::string& to) {
@@ -228,12 +210,8 @@ TEST_F(Pathfinder, HostileMetadataIsRefusedAndNothingOutsideIsRead) {
     write_text(file("metadata/0.npy"), text);
     return import_error();
   };
-  EXPECT_THAT(error_with("imgs/0 sample_0.png", "imgs/../.. sample_0.png"),
-              HasSubstr("metadata/0.npy:1: names the image"));
   EXPECT_THAT(error_with("imgs/0 sample_2.png", "imgs/0 ../../x.png"),
               HasSubstr("metadata/0.npy:3: names the image"));
-  EXPECT_THAT(error_with("imgs/0 sample_2.png", "/etc passwd"), HasSubstr("names the image"));
-  EXPECT_THAT(error_with("sample_1.png 1 ", "sample_1.png 1 1"), HasSubstr("0.npy:2: label is '1"));
   EXPECT_THAT(error_with("sample_1.png 1 ", "sample_1.png 1 yes "), HasSubstr("12 fields"));
   EXPECT_THAT(error_with("sample_1.png", "sample_0.png"), HasSubstr("imgs/0/sample_0.png again"));
   write_text(file("metadata/0.npy"), "\x93NUMPY\x01");
@@ -311,7 +289,7 @@ TEST(PathfinderMarkers, AreFoundWhereTheyWereDrawn) {
     constexpr int kImages = 40;
     for (int i = 0; i < kImages; ++i) {
       const PathfinderImage image = generator.draw(i);
-      const auto found = find_markers(image.pixels, size).centres;
+      const auto found = find_markers(image.pixels, size);
       const auto is_near = [&](Point marker) {
         return std::any_of(found.begin(), found.end(), [&](Point p) {
           return std::max(std::abs(p.y - marker.y), std::abs(p.x - marker.x)) <= 1;
@@ -321,29 +299,6 @@ TEST(PathfinderMarkers, AreFoundWhereTheyWereDrawn) {
     }
     EXPECT_GE(num_found, kImages - 3) << size;
   }
-}
-
-TEST_F(Pathfinder, ImagesThatAreNoneOfPathfinderAreCounted) {
-  make("some", 40, 1, 1);
-  const Dataset some = Dataset::open(root_.path("some"));
-  const Split train = some.split("train");
-  EXPECT_EQ(count_without_markers(train, 32), 0);
-  const auto count_of = [&](const std::string& out, const std::function<uint8_t(uint8_t)>& change) {
-    DatasetWriter writer(root_.path(out), without_files(some.manifest()), 0);
-    writer.begin_split("train");
-    for (int64_t i = 0; i < train.size(); ++i) {
-      std::vector<uint8_t> pixels;
-      for (const uint8_t pixel : train.stored_bytes(i)) pixels.push_back(change(pixel));
-      writer.add(train.label(i), std::span<const uint8_t>(pixels));
-    }
-    writer.finish();
-    return count_without_markers(Dataset::open(root_.path(out)).split("train"), 32);
-  };
-  EXPECT_EQ(count_of("inverted", [](uint8_t p) { return static_cast<uint8_t>(255 - p); }), 40);
-  EXPECT_EQ(count_of("faint", [](uint8_t p) { return static_cast<uint8_t>(p / 2); }), 40);
-  RandomStream random(1);
-  EXPECT_EQ(count_of("noise", [&](uint8_t) { return static_cast<uint8_t>(random.below(256)); }),
-            40);
 }
 
 // Enough images to tell; with labels that belong to other images the check fails.

@@ -48,6 +48,13 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
   for (const PathfinderRecord& record : records) {
     index.emplace(record.path, static_cast<int64_t>(index.size()));
   }
+  const auto refuse = [](const std::string& where, const std::string& what,
+                         const std::string& expected) {
+    throw Error({.where = where,
+                 .what = what,
+                 .expected = expected,
+                 .advice = "without this file the split is drawn at random"});
+  };
   constexpr uint64_t kMaxLineBytes = 256;  // a folder and a name of 100 characters each
   const std::string text = read_file(path, kMaxLineBytes * records.size());
   Membership members;
@@ -57,27 +64,22 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
     const auto split = std::find(kSplitNames.begin(), kSplitNames.end(),
                                  line.substr(std::min(blank + 1, line.size())));
     if (image == index.end() || split == kSplitNames.end()) {
-      throw Error({.where = path + ":" + std::to_string(number),
-                   .what = "does not assign an image of the metadata to a split exactly once",
-                   .expected = "as 'imgs/0/sample_0.png train'",
-                   .advice = "without this file the split is drawn at random"});
+      refuse(path + ":" + std::to_string(number),
+             "does not assign an image of the metadata to a split exactly once",
+             "as 'imgs/0/sample_0.png train'");
     }
     members[static_cast<size_t>(split - kSplitNames.begin())].push_back(image->second);
     index.erase(image);
   });
   if (!index.empty()) {
-    throw Error({.where = path,
-                 .what = "leaves out " + std::to_string(index.size()) + " images",
-                 .expected = "every image of the metadata",
-                 .advice = "without this file the split is drawn at random"});
+    refuse(path, "leaves out " + std::to_string(index.size()) + " images",
+           "every image of the metadata");
   }
   for (size_t split = 0; split < 3; ++split) {
     std::sort(members[split].begin(), members[split].end());
     if (!members[split].empty()) continue;
-    throw Error({.where = path,
-                 .what = std::string("assigns no image to ") + kSplitNames[split],
-                 .expected = "images of train, val and test",
-                 .advice = "without this file the split is drawn at random"});
+    refuse(path, std::string("assigns no image to ") + kSplitNames[split],
+           "images of train, val and test");
   }
   return members;
 }

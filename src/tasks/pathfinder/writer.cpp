@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "data/stopping.h"
-#include "io/json.h"
 #include "io/progress.h"
+#include "io/struct_json.h"
 #include "tasks/pathfinder/check.h"
 #include "tasks/pathfinder/export.h"
 
@@ -33,26 +33,10 @@ struct Gathered {
   }
 };
 
+LRA_FIELDS(Gathered, num_images, lines, sources, notes)
+
 bool is_ascii(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
-}
-
-std::string to_text(const Gathered& gathered) {
-  return json_text({{"num_images", gathered.num_images},
-                    {"lines", gathered.lines},
-                    {"sources", gathered.sources},
-                    {"notes", gathered.notes}});
-}
-
-Gathered parse_gathered(const std::string& text) {
-  const Json json = parse_json(text, "state of a shard");
-  JsonFields fields(json, "state of a shard");
-  Gathered gathered{.num_images = fields.get<int64_t>("num_images"),
-                    .lines = fields.get<std::string>("lines"),
-                    .sources = fields.get<std::string>("sources"),
-                    .notes = fields.get<std::vector<std::string>>("notes")};
-  fields.finish();
-  return gathered;
 }
 
 // Writes the splits and the metadata lines, going on where an interrupted run stopped.
@@ -93,7 +77,9 @@ class SplitsWriter {
   size_t taken_over() {
     size_t num_images = 0;
     for (const std::string& state : writer_.take_over()) {
-      const Gathered gathered = parse_gathered(state);
+      const Json json = parse_json(state, "state of a shard");
+      Gathered gathered;
+      struct_from_json(JsonFields(json, "state of a shard"), gathered);
       keep(gathered);
       num_images += static_cast<size_t>(gathered.num_images);
     }
@@ -106,7 +92,7 @@ class SplitsWriter {
     if (!example.problem.empty() || !writer_.add(example.label, example.pixels)) return;
     // A state is UTF-8; rows of other bytes can be imported, but start over.
     if (!is_ascii(gathered_.lines + gathered_.sources)) return;
-    writer_.mark(to_text(gathered_));
+    writer_.mark(json_text(to_json_value(gathered_)));
     keep(std::exchange(gathered_, {}));
   }
 

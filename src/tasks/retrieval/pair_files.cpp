@@ -1,7 +1,6 @@
 #include "tasks/retrieval/pair_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
@@ -35,13 +34,6 @@ FileSet file_set(int num_columns) {
 bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes; }
 
 }  // namespace
-
-std::string_view take_line(std::string_view& rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
-}
 
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number) {

@@ -15,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace lra::tasks {
 
@@ -33,9 +32,6 @@ struct PairLine {
 // One line, without its line end. Throws lra::Error at `path`:`number`.
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number);
-
-// Takes the next line off `rest`, without its LF.
-std::string_view take_line(std::string_view& rest);
 
 // Calls sink(pair) for every line in order; its views are valid during the call. Lines end in LF or
 // CR LF. Throws lra::Error that names file:line: another number of columns, a label that is none,

@@ -44,23 +44,6 @@ TEST(PairFiles, ReadsColumnsWithoutQuoting) {
   EXPECT_EQ(rows_of("1\ta\tb\n", 3), (std::vector<Row>{{1, "1\ta\tb", "a", "b", "", "", 1}}));
 }
 
-TEST(PairFiles, LinesAreWholeWhereverABlockEnds) {
-  // Lines of many lengths, several of them over the 4 MiB that are read at once.
-  std::string content;
-  std::vector<size_t> sizes;
-  for (const size_t size : {10U, 4194304U, 1U, 4194260U, 9000000U, 3U, 0U}) {
-    sizes.push_back(size);
-    content += "1\tid1\tid2\t" + std::string(size, 'x') + "\ty\n";
-  }
-  const std::vector<Row> rows = rows_of(content);
-  ASSERT_EQ(rows.size(), sizes.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].text1, std::string(sizes[i], 'x')) << i;
-    EXPECT_EQ(rows[i].text2, "y") << i;
-    EXPECT_EQ(rows[i].line, static_cast<int64_t>(i) + 1);
-  }
-}
-
 TEST(PairFiles, MalformedLinesAreNamed) {
   const std::string good = "1\ta\tb\tx\ty\n";
   EXPECT_EQ(pair_error(good), "");

@@ -26,7 +26,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kRetrievalVersion = 1;
 constexpr int64_t kRetrievalClasses = 2;
 constexpr std::array<const char*, 3> kOfficialSplits = {"train", "eval", "test"};
 // The byte baseline learns from this many training pairs at most. They cost 4 s of processor time
@@ -146,17 +145,6 @@ std::string import_split(const std::string& path, const PaperTexts* texts, Datas
   return ids;
 }
 
-// The most that the texts take, if they are in the files of pairs; else 0, unknown.
-int64_t expected_bytes(const PairFiles& files) {
-  int64_t bytes = 0;
-  for (const std::string& path : files.paths) {
-    std::error_code unreadable;  // read_pairs will say so
-    const uintmax_t size = std::filesystem::file_size(path, unreadable);
-    if (!unreadable && files.num_columns == 5) bytes += static_cast<int64_t>(size);
-  }
-  return bytes;
-}
-
 ImportedData RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
                                    Progress& progress) const {
   refuse_existing(without_trailing_slash(out));
@@ -168,7 +156,9 @@ ImportedData RetrievalTask::import(const std::vector<std::string>& sources, cons
   manifest.token_offset = 1;
   manifest.settings = {{"format", "new_aan_pairs"},
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
-  DatasetWriter writer(out, std::move(manifest), expected_bytes(files));
+  // Without texts in the files of pairs their size is unknown.
+  const uint64_t most_bytes = texts ? 0 : size_of_files(files.paths);
+  DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(most_bytes));
   Hasher hasher;
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
     writer.begin_split(kSplitNames[split]);
@@ -288,7 +278,7 @@ constinit const TaskSpec kRetrievalTask = {
     .title = "Byte-level document matching",
     .summary = "whether two ACL papers are linked by a citation; two documents, 2 classes",
     .paper = "Tay et al. 2021; Radev et al. 2013",
-    .version = kRetrievalVersion,
+    .version = 1,
     .describe = describe_task<RetrievalConfig>,
     .resolve = resolve_task<RetrievalConfig>,
     .make = make_task_of<RetrievalTask, RetrievalConfig>,

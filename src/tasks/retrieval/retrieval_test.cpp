@@ -178,10 +178,7 @@ TEST(Retrieval, ExportTrustsNoSideFile) {
   write_pairs(root.path("raw"), "1\ta\tb\tx\ty\n", "0\tc\td\tp\tq\n");
   const Dataset good = import({root.path("raw")}, root.path("data"));
   const auto export_with = [&](const std::string& ids) {
-    Manifest manifest = good.manifest();
-    manifest.splits.clear();
-    manifest.side_files.clear();
-    DatasetWriter writer(root.path("forged"), manifest, 0);
+    DatasetWriter writer(root.path("forged"), without_files(good.manifest()), 0);
     for (const char* name : {"train", "val", "test"}) {
       writer.begin_split(name);
       const Split split = good.split(name);

@@ -1,5 +1,6 @@
 #include "tasks/text/review_names.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -25,13 +26,9 @@ std::string_view take_last(std::string_view& path) {
 }
 
 bool parse_choice(std::string_view text, const std::array<const char*, 2>& choices, int& choice) {
-  for (int i = 0; i < 2; ++i) {
-    if (text == choices[static_cast<size_t>(i)]) {
-      choice = i;
-      return true;
-    }
-  }
-  return false;
+  const auto* const found = std::find(choices.begin(), choices.end(), text);
+  choice = static_cast<int>(found - choices.begin());
+  return found != choices.end();
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void number_reviews(std::vector<Review>& reviews) {
 
 ReviewTables open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
                                 Progress& progress) {
-  const OwnExamples read = read_with_python({.files = sources, .input = "text"}, scratch, progress);
+  const OwnExamples read = read_with_python(sources, {.input = "text"}, scratch, progress);
   const OwnReading& reading = read.reading;
   if (reading.sequences != 1) {
     refuse_table(quoted_list(sources), "holds pairs of texts", "a text in each row");

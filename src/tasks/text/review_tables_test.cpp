@@ -7,7 +7,6 @@
 
 #include "data/test_fixtures.h"
 #include "tasks/all.h"
-#include "tasks/prepare_data.h"
 
 namespace lra::tasks {
 namespace {

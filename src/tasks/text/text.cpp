@@ -7,21 +7,18 @@
 #include <array>
 #include <filesystem>
 
-#include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "base/permutation.h"
-#include "base/rng.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
 #include "checks/baseline.h"
 #include "checks/facts.h"
-#include "checks/published_data.h"
 #include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/new_folder.h"
 #include "data/stopping.h"
+#include "data/text_lines.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"
@@ -33,9 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kTextVersion = 1;
 constexpr int64_t kTextClasses = 2;
-constexpr int64_t kHeldoutPart = 10;  // one in ten
 // Names of the reviews, one per line, train before test, which the tokens do not contain.
 constexpr const char* kNamesFile = "reviews.txt";
 
@@ -57,9 +52,8 @@ struct TextConfig {
   }
 };
 
-// The 50,000 labeled reviews, from every layout that import() reads.
-constexpr checks::PublishedData kTextPublished = {.counts = {.train = 25000, .test = 25000},
-                                                  .examples = "684ae817b0c486a6c3514479f6328db0"};
+// Hash of the 50,000 labeled reviews, from every layout that import() reads.
+constexpr std::string_view kTextExamples = "684ae817b0c486a6c3514479f6328db0";
 
 class TextTask : public Task {
  public:
@@ -89,20 +83,14 @@ class TextTask : public Task {
 
 Split TextTask::split(const Dataset& dataset, const std::string& name) const {
   if (config_.validation == "test") return dataset.split(name == "val" ? "test" : name);
-  if (name == "test") return dataset.split(name);
   if (name != "train" && name != "val") return dataset.split(name);
   const Split train = dataset.split("train");
-  if (train.size() == 0) return train;
-  const Permutation order(
-      static_cast<uint64_t>(train.size()),
-      derive_key(static_cast<uint64_t>(config_.validation_seed), RandomUse::kSplit));
-  const int64_t num_heldout = train.size() / kHeldoutPart;
+  const std::vector<bool> held_out =
+      held_out_tenth(train.size(), static_cast<uint64_t>(config_.validation_seed));
   std::vector<int64_t> part;
-  const bool is_val = name == "val";
-  for (int64_t i = is_val ? 0 : num_heldout; i < (is_val ? num_heldout : train.size()); ++i) {
-    part.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    if (held_out[static_cast<size_t>(i)] == (name == "val")) part.push_back(i);
   }
-  std::sort(part.begin(), part.end());
   return train.subset(std::move(part));
 }
 
@@ -199,13 +187,10 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
   const Split train = dataset.split("train"), test = dataset.split("test");
   const auto num_examples = static_cast<size_t>(train.size() + test.size());
   std::vector<ReviewKey> keys;
-  for (size_t begin = 0; begin < content.size();) {
-    const size_t end = std::min(content.find('\n', begin), content.size());
+  for (std::string_view rest = content; !rest.empty();) {
     const size_t line = keys.size() + 1;
     ReviewKey key;
-    if (!parse_review_path(std::string_view(content).substr(begin, end - begin), key)) {
-      refuse(line, "is not the name of a review");
-    }
+    if (!parse_review_path(take_line(rest), key)) refuse(line, "is not the name of a review");
     if (line > num_examples) refuse(line, "there are more names than reviews");
     const auto index = static_cast<int64_t>(keys.size());
     const bool in_test = index >= train.size();
@@ -214,7 +199,6 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
       refuse(line, "does not agree with split and label of the example");
     }
     keys.push_back(key);
-    begin = end + 1;
   }
   if (keys.size() != num_examples) refuse(keys.size(), "there are fewer names than reviews");
   return keys;
@@ -236,9 +220,8 @@ std::vector<ExampleProperty> TextTask::example_properties(const Dataset& dataset
 }
 
 checks::DataFacts TextTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.published = kTextPublished;
-  facts.wanted = {.train = config_.num_train, .test = config_.num_test};
+  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
+  facts.published->examples = kTextExamples;
   return facts;
 }
 
@@ -266,12 +249,11 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
 }
 
 std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
-  const auto sizes = [](const TextConfig& c) {
-    return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
-  };
-  std::vector<checks::Fact> facts = checks::standard_facts(
-      dataset,
-      {.sizes = sizes(config_), .published = sizes({}), .num_classes = kTextClasses, .bin = 1000});
+  std::vector<checks::Fact> facts =
+      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
+                                       .published = checks::sizes_of(TextConfig{}),
+                                       .num_classes = kTextClasses,
+                                       .bin = 1000});
   for (const char* name : {"train", "test"}) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
@@ -316,7 +298,7 @@ constinit const TaskSpec kTextTask = {
     .title = "Byte-level text classification",
     .summary = "sentiment of an IMDb review read byte by byte; 2 classes",
     .paper = "Tay et al. 2021; Maas et al. 2011",
-    .version = kTextVersion,
+    .version = 1,
     .describe = describe_task<TextConfig>,
     .resolve = resolve_task<TextConfig>,
     .make = make_task_of<TextTask, TextConfig>,

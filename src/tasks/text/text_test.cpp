@@ -175,12 +175,7 @@ TEST(Text, ExportTrustsNoName) {
   import(root.path("."), root.path("data"));
   const Dataset good = Dataset::open(root.path("data"));
   const auto export_with = [&](const std::string& names) {
-    DatasetWriter writer(root.path("forged"), good.manifest().splits.empty() ? Manifest{} : [&] {
-      Manifest manifest = good.manifest();
-      manifest.splits.clear();
-      manifest.side_files.clear();
-      return manifest;
-    }(), 0);
+    DatasetWriter writer(root.path("forged"), without_files(good.manifest()), 0);
     for (const char* name : {"train", "test"}) {
       writer.begin_split(name);
       const Split split = good.split(name);
