@@ -19,12 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python"), str(ROOT / "tests/parity")]
 import lra.data
 import result_tables as tables
-from transformer_reference import LISTOPS_DATA, SETTINGS, Model, lra as run_lra, words_of
+from transformer_reference import LAYERS, LISTOPS_DATA, Model, lra as run_lra, short_settings, words_of
 
 COMMON = ["train.batch_size=8", "train.log_every=1", "train.schedule=constant", "train.weight_decay=0",
           "train.clip_norm=0", "model.norm=layer", "model.dropout=0", "model.attention_dropout=0",
           "model.layers=2", "model.pooling=mean", "task.length=200", "train.eval_examples=8", "train.test_examples=8",
-          "train.on_nonfinite=stop"]
+          "train.on_nonfinite=stop", "train.precision=fp32"]
 OF_MODEL = {"long_conv": ["mixer.kernel_dropout=0"]}
 RATE = 1e-3
 
@@ -34,8 +34,10 @@ class Trained(Model):
 
     def __init__(self, run):
         super().__init__(run)
-        for tensor in self.w.values():
-            tensor.requires_grad_()
+        buffers = getattr(LAYERS[self.config["run"]["model"]], "BUFFERS", ())
+        self.parameters = [t for name, t in self.w.items() if name.rpartition(".")[2] not in buffers]
+        for parameter in self.parameters:
+            parameter.requires_grad_()
 
     def loss(self, batch):
         logits = torch.stack([self.logits(tokens[:length].tolist())
@@ -45,7 +47,7 @@ class Trained(Model):
 
 def train(model, run, data, steps, rate, groups=()):
     """Metrics of training steps of lra with one rate for all parameters, none of which decays."""
-    settings = [*COMMON, *LISTOPS_DATA, *SETTINGS.get(model, []), *OF_MODEL.get(model, []), f"train.steps={steps}",
+    settings = [*COMMON, *LISTOPS_DATA, *short_settings(model), *OF_MODEL.get(model, []), f"train.steps={steps}",
                 f"train.eval_every={steps}", f"train.learning_rate={rate}",
                 f"train.warmup_steps={min(20, steps)}"]
     for group in groups:
@@ -58,7 +60,7 @@ def train(model, run, data, steps, rate, groups=()):
 def reference_losses(start, rows, batches, config):
     """Losses of Trained from the weights in the run `start`, with the learning rates of `rows`."""
     model = Trained(start)
-    adam = torch.optim.Adam(model.w.values(), betas=(config["beta1"], config["beta2"]), eps=config["eps"])
+    adam = torch.optim.Adam(model.parameters, betas=(config["beta1"], config["beta2"]), eps=config["eps"])
     losses = []
     for row, batch in zip(rows, batches):
         adam.param_groups[0]["lr"] = row["learning_rate"]

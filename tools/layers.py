@@ -39,13 +39,13 @@ ALLOWED = {
 # commit's message.
 BUDGETS = {
     "base io records": 7560,
-    "data checks tasks": 14810,
-    "kernels ops": 26075,
-    "layers mixers models": 7235,
+    "data checks tasks": 14650,
+    "kernels ops": 26350,
+    "layers mixers models": 7630,
     "training": 7070,
-    "analysis python": 2810,
-    "report": 8350,
-    "cli compute": 8725,
+    "analysis python": 2805,
+    "report": 8130,
+    "cli compute": 8485,
 }
 MOST_FILES = 70  # in one folder
 # Headers that the build writes, and the one room that includes them.

@@ -58,7 +58,7 @@ int64_t state_scan_flops(Inputs in) {
 // For each state of a channel: its step's product with the rate, the state's and the output's
 // multiply-adds, and the input's product. The exponential is one operation. in: x, dt, a [N, D].
 int64_t selective_scan_flops(Inputs in) {
-  return in[0].toTensor().numel() * in[2].toTensor().size(0) * 7;
+  return in[0].toTensor().numel() * in[3].toTensor().size(3) * 7;
 }
 
 // For each element of a head's state: its decay, and the multiply-adds of writing and reading, with

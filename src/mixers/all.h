@@ -7,6 +7,35 @@
 #include <string>
 
 #include "mixers/layer_spec.h"
+#include "mixers/specs/bigbird.h"
+#include "mixers/specs/chordmixer.h"
+#include "mixers/specs/gated_deltanet.h"
+#include "mixers/specs/gla.h"
+#include "mixers/specs/hgrn2.h"
+#include "mixers/specs/linear_rnn.h"
+#include "mixers/specs/linear_transformer.h"
+#include "mixers/specs/linformer.h"
+#include "mixers/specs/linoss.h"
+#include "mixers/specs/local.h"
+#include "mixers/specs/long_conv.h"
+#include "mixers/specs/longformer.h"
+#include "mixers/specs/lru.h"
+#include "mixers/specs/mamba.h"
+#include "mixers/specs/mamba2.h"
+#include "mixers/specs/mega.h"
+#include "mixers/specs/min_gru.h"
+#include "mixers/specs/mlstm.h"
+#include "mixers/specs/performer.h"
+#include "mixers/specs/reformer.h"
+#include "mixers/specs/retnet.h"
+#include "mixers/specs/rg_lru.h"
+#include "mixers/specs/rwkv7.h"
+#include "mixers/specs/s4d.h"
+#include "mixers/specs/s5.h"
+#include "mixers/specs/sinkhorn.h"
+#include "mixers/specs/sparse_transformer.h"
+#include "mixers/specs/synthesizer.h"
+#include "mixers/specs/transformer.h"
 
 namespace lra::mixers {
 
@@ -28,10 +57,12 @@ namespace lra::mixers {
   USE(S5)                   \
   USE(Lru)                  \
   USE(Linoss)               \
+  USE(LinearRnn)            \
   USE(Mega)                 \
   USE(Mamba)                \
   USE(Mamba2)               \
   USE(GatedDeltaNet)        \
+  USE(Rwkv7)                \
   USE(MinGru)               \
   USE(RetNet)               \
   USE(Gla)                  \

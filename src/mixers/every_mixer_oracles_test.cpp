@@ -82,11 +82,11 @@ ConformanceRow::ConformanceRow(std::string_view name, Oracle oracle, const char*
   table().push_back({name, oracle, config, interchangeable});
 }
 
-const Conformance* find_conformance(const LayerSpec& spec) {
+Conformance conformance_of(const LayerSpec& spec) {
   for (const Conformance& row : table()) {
-    if (row.name == spec.name) return &row;
+    if (row.name == spec.name) return row;
   }
-  return nullptr;
+  return {spec.name, nullptr, "", 0};
 }
 
 at::Tensor ragged_mask(int64_t length) {
@@ -128,6 +128,7 @@ ops::TensorFunction TestedMixer::function(const layers::Context& context,
 }
 
 ops::TensorFunction TestedMixer::oracle(const layers::Context& context) const {
+  if (conformance.oracle == nullptr) return function(context, at::kDouble);
   return [self = *this, context](const std::vector<Tensor>& in) {
     OracleInput input{.parameters = {},
                       .shape = self.shape,

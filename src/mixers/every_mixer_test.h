@@ -1,6 +1,6 @@
-// The conformance test of mixers runs over the table kAllMixers: every mixer is compared with a
-// dense oracle that shares no code with it. A new mixer fails until its test file holds a
-// ConformanceRow with its oracle and test settings.
+// The conformance test of mixers runs over the table kAllMixers. A mixer with a ConformanceRow in
+// its test file is compared with the row's dense oracle, which shares no code with it, any other
+// with itself in float64; float64 is compared with its definition in tests/parity/layers.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ using Oracle = at::Tensor (*)(const OracleInput& in);
 
 struct Conformance {
   std::string_view name;
-  Oracle oracle;
+  Oracle oracle;  // nullptr: the mixer itself in float64
   // TOML of [mixer] with every setting the oracle reads: blocks and ranks small enough for short
   // sequences to have many.
   const char* config;
@@ -41,8 +41,8 @@ struct ConformanceRow {
   ConformanceRow(std::string_view name, Oracle oracle, const char* config, int64_t interchangeable);
 };
 
-// nullptr when the mixer has no row.
-const Conformance* find_conformance(const LayerSpec& spec);
+// The mixer's row, or default settings and no oracle.
+Conformance conformance_of(const LayerSpec& spec);
 
 // A mixer and how to run it as a function of its input and parameters.
 struct TestedMixer {
@@ -66,21 +66,15 @@ at::Tensor zero_padding(const at::Tensor& x_BLD, const at::Tensor& mask_BL);
 // The fixture of all conformance tests: one instance per mixer.
 class EveryMixer : public testing::TestWithParam<const LayerSpec*> {
  protected:
-  void SetUp() override {
-    conformance_ = find_conformance(*GetParam());
-    ASSERT_NE(conformance_, nullptr)
-        << "mixer '" << GetParam()->name << "' has no oracle; add a ConformanceRow to src/mixers/"
-        << GetParam()->name << "_test.cpp";
-  }
   // Model width 6, which is no multiple of anything; heads * head_dim differs from it.
   TestedMixer tested(int64_t max_length, int64_t heads = 2, int64_t head_dim = 5) const {
     return {*GetParam(),
-            *conformance_,
+            conformance_,
             {.model_dim = 6,
              .attention = {.heads = heads, .head_dim = head_dim},
              .max_length = max_length}};
   }
-  const Conformance* conformance_ = nullptr;
+  const Conformance conformance_ = conformance_of(*GetParam());
 };
 
 }  // namespace lra::mixers

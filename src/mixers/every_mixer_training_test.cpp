@@ -73,7 +73,7 @@ TEST_P(EveryMixer, LearnsEightExamplesByHeart) {
     tokens.mutable_data_ptr<int64_t>()[i] = stream.below(TinyModel::kVocabulary);
   }
   const Tensor labels = at::arange(kExamples, at::kLong) % TinyModel::kClasses;
-  TinyModel model(*GetParam(), parse_toml(conformance_->config, "test settings"));
+  TinyModel model(*GetParam(), parse_toml(conformance_.config, "test settings"));
   FlatAdam adam(model.parameters(), 0.01);
   double loss = 1;
   for (int64_t step = 0; step < kMaxSteps && loss >= 0.05; ++step) {

@@ -10,12 +10,17 @@
 // ops/selective_scan.h. Initially a_log is log(1), .., log(states) in every channel, and steps are
 // log-uniform in [dt_min, dt_max].
 //
-// Two settings follow the block-biased form for long sequences (Yu and Erichson 2025,
+// Three settings follow the block-biased form for long sequences (Yu and Erichson 2025,
 // arXiv:2505.09022): `blocks` cuts the channels into blocks with independent selection, each with
-// its own W_select and W_step, and `channel_bias` adds to b numbers that each channel learns.
+// its own W_select and W_step, `channel_bias` adds to b numbers that each channel learns, and
+// `complex_states` makes states, b and c complex, with y the real part. Their poles are at first
+// -1/2 + i pi n, n = 0, 1, .. (S4D-Lin, Gu et al. 2022, arXiv:2206.11893).
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
 // are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
 #include "mixers/specs/mamba.h"
+
+#include <numbers>
+
 #include "mixers/recurrent/recurrent_heads.h"
 #include "mixers/sequence_layer.h"
 #include "ops/convolution_silu.h"
@@ -40,7 +45,7 @@ class Mamba : public SequenceLayer {
     const int64_t directions = config.bidirectional ? 2 : 1, width = inner_ / config.blocks;
     if (config.dt_rank == 0)
       config_.dt_rank = (dim + 16 * config.blocks - 1) / (16 * config.blocks);
-    const int64_t rank = config_.dt_rank;
+    const int64_t rank = config_.dt_rank, numbers = state_numbers();
     const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
       return register_parameter(
           name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
@@ -51,17 +56,23 @@ class Mamba : public SequenceLayer {
     in_ = normal("in_weight", {2 * inner_, dim}, dim);
     conv_ = normal("conv_weight", {directions, inner_, config.conv_width}, config.conv_width);
     conv_bias_ = register_parameter("conv_bias", init.zeros({directions, inner_}));
-    select_ = normal("select_weight", {directions, config.blocks, rank + 2 * states, width}, width);
+    select_ =
+        normal("select_weight", {directions, config.blocks, rank + 2 * numbers, width}, width);
     step_ = normal("step_weight", {directions, inner_, rank}, rank);
     const Tensor steps =
         step_bias(init.of("step_bias"), directions * inner_, config.dt_min, config.dt_max);
     step_bias_ = register_in_group("ssm", "step_bias", steps.view({directions, inner_}));
-    a_log_ = register_in_group(
-        "ssm", "a_log",
-        of_channels((at::arange(states, at::kDouble) + 1).log(), {directions, inner_, states}));
+    const Tensor place = at::arange(states, at::kDouble);
+    const Tensor rates = config.complex_states ? at::full_like(place, 0.5) : place + 1;
+    a_log_ =
+        register_in_group("ssm", "a_log", of_channels(rates.log(), {directions, inner_, states}));
+    if (config.complex_states) {
+      frequency_ = register_in_group(
+          "ssm", "frequency", of_channels(place * std::numbers::pi, {directions, inner_, states}));
+    }
     if (config.channel_bias) {
       b_bias_ = register_in_group("ssm", "b_bias",
-                                  init.of("b_bias").normal({directions, inner_, states}, 1));
+                                  init.of("b_bias").normal({directions, inner_, numbers}, 1));
     }
     skip_ = register_in_group("ssm", "skip", init.ones({directions, inner_}));
     out_ = normal("out_weight", {dim, inner_}, inner_);
@@ -84,6 +95,8 @@ class Mamba : public SequenceLayer {
     }
   }
 
+  int64_t state_numbers() const { return (config_.complex_states ? 2 : 1) * config_.states; }
+
   // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].
   Tensor scanned(const Tensor& x, int64_t direction, const Tensor& mask_BL) const {
     const bool reversed = direction == 1;
@@ -92,35 +105,39 @@ class Mamba : public SequenceLayer {
     const Tensor u = ops::convolution_silu(x, mask_BL, reversed ? kernel.flip(1) : kernel,
                                            conv_bias_[direction].to(type),
                                            reversed ? config_.conv_width - 1 : 0);
-    const int64_t blocks = config_.blocks, rank = config_.dt_rank, states = config_.states;
+    const int64_t blocks = config_.blocks, rank = config_.dt_rank, numbers = state_numbers();
     std::vector<Tensor> rows;  // those of r, b and c in all blocks
-    for (const Tensor& part : select_[direction].split_with_sizes({rank, states, states}, 1)) {
+    for (const Tensor& part : select_[direction].split_with_sizes({rank, numbers, numbers}, 1)) {
       rows.push_back(block_diagonal(part));
     }
     const auto selected =
         ops::linear(u, at::cat(rows))
-            .split_with_sizes({blocks * rank, blocks * states, blocks * states}, 2);
+            .split_with_sizes({blocks * rank, blocks * numbers, blocks * numbers}, 2);
     const Tensor step = block_diagonal(step_[direction].view({blocks, -1, rank}));
-    return ops::selective_scan(
-        {.x_BLD = u,
-         .dt_BLD = ops::linear(selected[0], step),
-         .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
-         .b_BLGN = selected[1].unflatten(2, {blocks, states}),
-         .c_BLGN = selected[2].unflatten(2, {blocks, states}),
-         .dt_bias_D = step_bias_[direction].to(type),
-         .bias_ND = b_bias_.defined() ? b_bias_[direction].t().to(type) : Tensor(),
-         .skip_D = skip_[direction].to(type),
-         .reversed = reversed,
-         .mask_BL = mask_BL});
+    const auto of_states = [&](const Tensor& t) {
+      return t.defined() ? t[direction].t().to(type) : Tensor();
+    };
+    return ops::selective_scan({.x_BLD = u,
+                                .dt_BLD = ops::linear(selected[0], step),
+                                .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
+                                .b_BLGN = selected[1].unflatten(2, {blocks, numbers}),
+                                .c_BLGN = selected[2].unflatten(2, {blocks, numbers}),
+                                .dt_bias_D = step_bias_[direction].to(type),
+                                .bias_ND = of_states(b_bias_),
+                                .skip_D = skip_[direction].to(type),
+                                .reversed = reversed,
+                                .mask_BL = mask_BL,
+                                .frequency_ND = of_states(frequency_)});
   }
 
   Config config_;
-  int64_t inner_;                 // E
-  Tensor in_, out_;               // [2 E, D], [D, E]
-  Tensor conv_, conv_bias_;       // [directions, E, conv_width], [directions, E]
-  Tensor select_;                 // [directions, blocks, dt_rank + 2 states, E / blocks]
-  Tensor step_, step_bias_;       // [directions, E, dt_rank], [directions, E]
-  Tensor a_log_, b_bias_, skip_;  // [directions, E, states] twice, [directions, E]
+  int64_t inner_;             // E
+  Tensor in_, out_;           // [2 E, D], [D, E]
+  Tensor conv_, conv_bias_;   // [directions, E, conv_width], [directions, E]
+  Tensor select_;             // [directions, blocks, dt_rank + 2 numbers, E / blocks]
+  Tensor step_, step_bias_;   // [directions, E, dt_rank], [directions, E]
+  Tensor a_log_, frequency_;  // [directions, E, states]
+  Tensor b_bias_, skip_;      // [directions, E, numbers], [directions, E]
 };
 
 }  // namespace

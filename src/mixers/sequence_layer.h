@@ -2,9 +2,9 @@
 // the one thing that differs between the models of the benchmark; everything around it is written
 // once in models/.
 //
-// Adding one: a .cpp here, its settings and facts in specs/, a TOML under configs/models, its name
-// in all.h; then its test and its settings on a device (CONTRIBUTING.md). Help, sweeps, benchmarks
-// and the report pick it up from the table.
+// Adding one: a .cpp here, its settings and facts in specs/, a TOML under configs/models, its
+// definition in tests/parity/layers, two lines in all.h (CONTRIBUTING.md). Help, sweeps,
+// benchmarks, the report and the tests pick it up from the table.
 //
 // Goals of the room `mixers`: each mechanism as published, in one file, with its real sub-quadratic
 // computation. Non-goals: variants without a paper, tricks of training that belong to a preset.

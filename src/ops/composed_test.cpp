@@ -187,6 +187,15 @@ std::vector<Operator> recurrent_operators() {
        {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({4, 3}, 10),
         random_tensor({kExamples, kTokens, 3, 4}, 11),
         random_tensor({kExamples, kTokens, 3, 4}, 12), random_tensor({3}, 13)}},
+      {"selective_scan_of_complex_states",
+       [](const auto& in) {
+         return selective_scan({in[0], in[1], -in[2].square(), in[3], in[4], in[5],
+                                at::cat({in[2], in[6]}), in[5], false, some_tokens(), in[6]});
+       },
+       {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({2, 3}, 10),
+        random_tensor({kExamples, kTokens, 3, 4}, 11),
+        random_tensor({kExamples, kTokens, 3, 4}, 12), random_tensor({3}, 13),
+        random_tensor({2, 3}, 14)}},
       {"selective_scan_of_one_group",
        [](const auto& in) {
          return selective_scan({in[0], in[1], -in[2].square(), in[3], in[3], in[4]});

@@ -96,10 +96,17 @@ SelectiveScanGradients selective_scan_backward(const Tensor&, const Tensor& x, c
                                                const Tensor& a, const Tensor& b, const Tensor& c,
                                                const Tensor& dt_bias, const MaybeTensor&,
                                                const MaybeTensor&, bool, const MaybeTensor&,
-                                               const MaybeTensor&) {
-  return {contiguous_like(x), contiguous_like(x),      contiguous_like(a),
-          contiguous_like(b), contiguous_like(c),      contiguous_like(dt_bias),
-          contiguous_like(a), contiguous_like(dt_bias)};
+                                               const MaybeTensor&, const MaybeTensor& frequency) {
+  const Tensor of_bias = result({b.sym_size(3), a.sym_size(1)}, a);
+  return {contiguous_like(x),
+          contiguous_like(x),
+          contiguous_like(a),
+          contiguous_like(b),
+          contiguous_like(c),
+          contiguous_like(dt_bias),
+          of_bias,
+          contiguous_like(dt_bias),
+          frequency ? contiguous_like(*frequency) : result({0}, a)};
 }
 
 Stack attention_forward(Values values) {
@@ -190,11 +197,11 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("diagonal_scan", like_first<In, In, MaybeIn, MaybeIn>);
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_backward", selective_scan_backward);
-  m.impl("selective_scan_forward",
-         [](const Tensor& x, const Tensor&, const Tensor& a, const Tensor& b, const Tensor&,
-            const Tensor&, const MaybeTensor&, const MaybeTensor&, bool, const MaybeTensor&) {
-           return Two(contiguous_like(x), result({kept_states(x, a, b)}, a));
-         });
+  m.impl(
+      "selective_scan_forward",
+      [](const Tensor& x, const Tensor&, const Tensor& a, const Tensor& b, const Tensor&,
+         const Tensor&, const MaybeTensor&, const MaybeTensor&, bool, const MaybeTensor&,
+         const MaybeTensor&) { return Two(contiguous_like(x), result({kept_states(x, b)}, a)); });
   m.impl("gated_scan", like_second<int64_t, MaybeIn>);
   m.impl("gated_scan_backward",
          [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {
@@ -202,14 +209,16 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
          });
   m.impl("matrix_scan",
          [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&,
-            int64_t, const MaybeTensor&, bool) { return contiguous_like(v); });
-  m.impl("matrix_scan_backward",
-         [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-            const Tensor& log_decay, const MaybeTensor& beta, int64_t, const MaybeTensor&, bool) {
-           return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
-                             contiguous_like(log_decay),
-                             beta ? contiguous_like(*beta) : result({0}, log_decay));
-         });
+            int64_t, const MaybeTensor&, bool, const MaybeTensor&) { return contiguous_like(v); });
+  m.impl(
+      "matrix_scan_backward",
+      [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
+         const MaybeTensor& beta, int64_t, const MaybeTensor&, bool, const MaybeTensor& reads) {
+        return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
+                          contiguous_like(log_decay),
+                          beta ? contiguous_like(*beta) : result({0}, log_decay),
+                          reads ? contiguous_like(*reads) : result({0}, k));
+      });
   m.impl("rotate_tracks", like_first<int64_t, MaybeIn, bool>);
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {

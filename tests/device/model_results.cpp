@@ -55,8 +55,8 @@ const std::vector<Setting>& model_settings() {
   return all;
 }
 
-const std::map<std::string, std::vector<const char*>>& mixer_settings() {
-  static const std::map<std::string, std::vector<const char*>> all = {
+std::vector<const char*> mixer_settings(const mixers::LayerSpec& mixer) {
+  static const std::map<std::string_view, std::vector<const char*>> all = {
       {"transformer", {"", "causal = true"}},
       {"local", {"block = 8", "block = 8\ngroups = 'strided'"}},
       {"sparse_transformer",
@@ -107,7 +107,8 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
         "kind = 'sgconv'\nscale_dim = 3"}},
       {"chordmixer", {"", "hidden = 7"}},
   };
-  return all;
+  const auto found = all.find(mixer.name);
+  return found == all.end() ? std::vector{""} : found->second;
 }
 
 std::vector<std::pair<std::string, Tensor>> results(const Setting& s,

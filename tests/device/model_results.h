@@ -21,8 +21,9 @@ struct Setting {
 };
 const std::vector<Setting>& model_settings();
 
-// TOML of [mixer] for each mixer: the settings that choose another computation.
-const std::map<std::string, std::vector<const char*>>& mixer_settings();
+// TOML of [mixer]: settings for short sequences, and those that choose another computation; the
+// defaults for a mixer without such settings.
+std::vector<const char*> mixer_settings(const mixers::LayerSpec& mixer);
 
 // Logits, loss and all gradients of a small model on four examples, copied to the CPU.
 std::vector<std::pair<std::string, at::Tensor>> results(const Setting& setting,

@@ -12,9 +12,7 @@ class EveryModelOnADevice : public testing::TestWithParam<const mixers::LayerSpe
 
 TEST_P(EveryModelOnADevice, HasTheBitsOfTheCpu) {
   const mixers::LayerSpec& mixer = *GetParam();
-  ASSERT_TRUE(mixer_settings().contains(std::string(mixer.name)))
-      << "add its settings to model_results.cpp";
-  for (const char* toml : mixer_settings().at(std::string(mixer.name))) {
+  for (const char* toml : mixer_settings(mixer)) {
     for (const Setting& setting : model_settings()) {
       SCOPED_TRACE(std::string(toml) + "; " + setting.name);
       const ConfigTable config = parse_toml(toml, "settings");

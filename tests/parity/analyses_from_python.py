@@ -3,7 +3,7 @@
 Weights come from a run's model.safetensors, examples from the exported official files. The model is
 that of transformer_reference.py, one example at a time: its attention weights [H, S, S] are what
 its mixers make of unit vectors as values. From them span, rollout and their figures are computed
-by their definitions, for every mixer that has a reference there (with LRA_QUICK one of each family);
+by their definitions, for every mixer that has some (with LRA_QUICK one of each family);
 similarities of embeddings by theirs; reach by gradients of autograd and by layers that get windows.
 """
 import json
@@ -24,28 +24,38 @@ except ImportError:
     sys.exit(77)
 
 import torch
-from controls_from_python import BOUND, Blocks
+from controls_from_python import Blocks, is_bound
 from definitions.philox import Stream, derive_key
-from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, figures, image_examples, lra,
-                                   make_examples, models, sinusoids, words_of)
+from transformer_reference import (LAYERS, LISTOPS_DATA, PROGRAM, Model, figures, image_examples, lra,
+                                   make_examples, models, short_settings, sinusoids, words_of)
+
+
+# Of the weights that inputs are multiplied with: how many parts they have, and how many of these make no values.
+PARTS = {"qkv.weight": (3, 2), "query_value.weight": (2, 1), "key_value.weight": (2, 1), "value.weight": (1, 0),
+         "global_key_value.weight": (2, 1), "query.weight": (1, 1), "global_query.weight": (1, 1),
+         "hidden.weight": (1, 1)}
+
+
+def with_unit_values(w, length, heads):
+    """Weights with which an attention layer of inputs that end with unit vectors returns its attention weights."""
+    made = {**w, "output.weight": torch.eye(heads * length, dtype=torch.float64)}
+    for name in PARTS.keys() & w.keys():
+        parts, others = PARTS[name]
+        made[name] = torch.nn.functional.pad(w[name][:len(w[name]) // parts * others], (0, length))
+        if others < parts:
+            unit = torch.eye(length, dtype=torch.float64).repeat(heads, 1)
+            made[name] = torch.cat([made[name], torch.nn.functional.pad(unit, (w[name].shape[1], 0))])
+    return made
 
 
 class Attention(Model):
     """A model that notes the attention weights of every layer."""
 
-    units = False
-
-    def heads(self, x, name):
-        parts = super().heads(x, name)
-        if not self.units or name.endswith("query"):
-            return parts
-        values = torch.eye(len(x), dtype=torch.float64).expand(len(parts[0]), -1, -1)
-        return *parts[:-1], values
-
     def mix(self, x, prefix):
-        self.units = True
-        self.layers.append(self.MIXERS[self.config["run"]["model"]](self, x, prefix))
-        self.units = False
+        length, heads = len(x), self.config["model"]["heads"]
+        both = torch.cat([x, torch.eye(length, dtype=torch.float64)], 1)
+        y = self.apply(both, with_unit_values(self.tensors(prefix), length, heads), self.about(prefix))
+        self.layers.append(y.unflatten(1, (heads, length)).transpose(0, 1))
         return super().mix(x, prefix)
 
     def weights(self, ids):
@@ -58,8 +68,6 @@ class Attention(Model):
 USE_ANALYSIS, PLACES, WINDOW = 7, 4, 16
 # Gradients of the references in Python take seconds; a first token that is none is looked at with these.
 REACH_WITH_CLS = {("text", "transformer"), ("text", "s4d")}
-WITHOUT_WEIGHTS = {"linformer", "s4d", "s5", "lru", "linoss", "mega", "mamba", "long_conv", "chordmixer", "mamba2",
-                   "gated_deltanet", "min_gru", "retnet", "gla", "hgrn2", "mlstm", "rg_lru"}
 
 
 class Passages(Model):
@@ -138,7 +146,7 @@ def check_reach(run, examples, where):
     own, *scores = said["scores"]
     assert [s["change"] for s in scores] == [f"{layer['layer']} in windows of" for layer in said["layers"]]
     for n, score in enumerate(scores):
-        if model.config["run"]["model"] in BOUND:
+        if is_bound(model.config["run"]["model"]):
             assert "score" not in score and "belongs to sequences" in score["refused"], score
             continue
         model.in_windows = range(layers) if n == layers else (n,)
@@ -294,10 +302,14 @@ def listops_text(token):
     return [None, "[MIN", "[MAX", "[MED", "[SM", "]", *map(str, range(10))][token]
 
 
+def has_weights(model):
+    return hasattr(LAYERS[model], "ATTENTION")
+
+
 def compare(scratch, task, model, examples, settings, token_text, side=0):
     run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
     common = ["train.steps=6", "train.warmup_steps=1", "train.batch_size=4", "train.eval_every=6",
-              "train.learning_rate=0.02", "model.layers=2"]
+              "train.learning_rate=0.02", "train.precision=fp32", "model.layers=2"]
     lra("train", task, model, "--data", scratch / "data", "--out", run,
         *words_of(common + settings))
     reference = Attention(run, side * side)
@@ -306,7 +318,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     where = ["--split", "test", "--data", scratch / "data"]
     if task == "listops" or (task, model) in REACH_WITH_CLS:
         print(f"ok: {name}: reach at most {check_reach(run, examples, where):.1e} apart")
-    if model in WITHOUT_WEIGHTS:
+    if not has_weights(model):
         refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
                                   str(scratch / "data"), "--quiet"], capture_output=True)
         assert refused.returncode == 2 and b"no attention weights" in refused.stderr, refused
@@ -337,8 +349,8 @@ def main():
         cls = ["model.pooling=cls", "model.positions=sinusoid"]
         mean = ["model.pooling=mean", "model.positions=learned"]
         for model in models():
-            own = SETTINGS.get(model, [])
-            if model not in WITHOUT_WEIGHTS or ("text", model) in REACH_WITH_CLS:
+            own = short_settings(model)
+            if has_weights(model) or ("text", model) in REACH_WITH_CLS:
                 compare(scratch, "text", model, text, ["task.length=150", *cls, *own], byte_text)
             compare(scratch, "listops", model, listops,
                     ["task.length=180", *LISTOPS_DATA, *mean, *own], listops_text)

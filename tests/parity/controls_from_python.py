@@ -1,7 +1,7 @@
 """lra analyze controls and transfer, and training with their settings, in plain PyTorch float64.
 
-The model is that of transformer_reference.py, every mixer that has a reference there: cut into
-blocks that are encoded apart, with shorter and longer texts, with the positions of a smaller image.
+The model is that of transformer_reference.py, with every mixer: cut into blocks that are encoded
+apart, with shorter and longer texts, with the positions of a smaller image.
 Loss (to 1e-5) and accuracy must agree. Shuffled tokens give another loss, except to a run that was
 trained on them: that one is evaluated on the same ones.
 """
@@ -15,12 +15,14 @@ import tempfile
 import numpy as np
 import torch
 
-from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, figures, image_examples,
-                                   lra, make_examples, models, words_of)
+from transformer_reference import (LAYERS, LISTOPS_DATA, PROGRAM, Model, figures, image_examples, lra,
+                                   make_examples, models, short_settings, words_of)
 
 FIELD, LENGTHS = 16, (60, 220)
-# Whose parameters, or what they compute, belong to the length they were trained with.
-BOUND = {"linformer", "sinkhorn", "synthesizer", "long_conv", "chordmixer"}
+
+
+def is_bound(model):
+    return hasattr(LAYERS[model], "LENGTH_BOUND")
 
 
 class Blocks(Model):
@@ -64,7 +66,7 @@ def expect(said, model, examples, name):
 def train(scratch, task, model, settings):
     run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
     common = ["train.steps=4", "train.warmup_steps=1", "train.batch_size=4", "model.layers=2",
-              "train.learning_rate=0.01"]
+              "train.learning_rate=0.01", "train.precision=fp32"]
     lra("train", task, model, "--data", scratch / "data", "--out", run,
         *words_of(common + settings))
     return run
@@ -88,7 +90,7 @@ def compare_controls(scratch, task, model, examples, settings, lengths):
     for control, (change, reference) in zip(said, references):
         learned = own.config["model"]["positions"] == "learned"
         if change != "none" and reference and (
-                model in BOUND or change == "length" and learned and
+                is_bound(model) or change == "length" and learned and
                 reference.length > own.length):
             assert "score" not in control and "belongs to sequences" in control["refused"], control
         elif reference:
@@ -101,7 +103,7 @@ def compare_controls(scratch, task, model, examples, settings, lengths):
 def compare_trained(scratch, model, examples):
     """Trained and evaluated in blocks, all mixers: their parameters are those of a block."""
     run = train(scratch, "text", model, ["task.length=150", f"model.receptive_field={FIELD}",
-                                         "model.pooling=cls", *SETTINGS.get(model, [])])
+                                         "model.pooling=cls", *short_settings(model)])
     said = json.loads(lra("eval", run, "--json", "--data", scratch / "data"))
     said["num_examples"] = said["examples"]
     reference = Blocks(run, 150, FIELD)
@@ -115,7 +117,7 @@ def compare_trained(scratch, model, examples):
 def compare_transfer(scratch, model, positions, examples):
     run = train(scratch, "pathfinder", model,
                 ["model.pooling=cls", "task.input=tokens", f"model.positions={positions}",
-                 *SETTINGS.get(model, [])])
+                 *short_settings(model)])
     said = analysed(run, "transfer", "--to", "pathfinder64", "--data", scratch / "data")
     assert [c["value"] for c in said] == ["stretched", "continued"]
     stretched = Stretched(run, 64, 32)
@@ -147,7 +149,7 @@ def main():
                 scratch / "data" / task)
         large = image_examples(scratch / "data" / "pathfinder64", 64 * 64)
         for model in models():
-            own = SETTINGS.get(model, [])
+            own = short_settings(model)
             compare_controls(scratch, "text", model, text,
                              ["task.length=150", "model.pooling=cls", "model.positions=sinusoid",
                               *own], LENGTHS)

@@ -32,7 +32,7 @@ std::vector<Setting> tested_settings() {
 TEST_P(EveryModelOnAGpu, IsNearTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   const mixers::LayerSpec& mixer = *GetParam();
-  for (const char* toml : mixer_settings().at(std::string(mixer.name))) {
+  for (const char* toml : mixer_settings(mixer)) {
     for (const Setting& setting : tested_settings()) {
       SCOPED_TRACE(std::string(toml) + "; " + setting.name);
       const bool is_bf16 = setting.execution.activations == at::kBFloat16;

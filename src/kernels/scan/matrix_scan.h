@@ -2,13 +2,16 @@
 // the delta rule. With a_t = exp(log_decay_t), one number or one for each row of S,
 //
 //   S_t = diag(a_t) S_{t-1} + k_t u_t^T,   o_t = S_t^T q_t,
-//   u_t = beta_t v_t, or with `delta`   u_t = beta_t (v_t - (diag(a_t) S_{t-1})^T k_t).
+//   u_t = beta_t v_t, or with `delta`   u_t = beta_t (v_t - (diag(a_t) S_{t-1})^T r_t),
+//
+// with r_t = k_t unless it is given.
 //
 // One decay for a head is the state space duality of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060)
 // and retention (Sun et al. 2023, arXiv:2307.08621), one for each row gated linear attention (Yang
 // et al. 2023, arXiv:2312.06635) and HGRN2 (Qin et al. 2024, arXiv:2404.07904); the delta rule is
 // that of DeltaNet (Yang et al. 2024, arXiv:2406.06484) with log_decay 0 and of Gated DeltaNet
-// (Yang et al. 2024, arXiv:2412.06464, equation 10), which decays before it reads.
+// (Yang et al. 2024, arXiv:2412.06464, equation 10), which decays before it reads. Other r_t than
+// k_t make it the generalized delta rule of RWKV-7 (Peng et al. 2025, arXiv:2503.14456).
 //
 // In chunks of sixteen positions: matrix products between a chunk and the state before it, and
 // running products of decays inside the chunk, which never divide by a decay or exponentiate a
@@ -35,12 +38,14 @@ struct MatrixScan {
   int64_t keys = 0, values = 0;  // K and V
   int64_t decays = 1;            // of a position and head: 1 or K
   int64_t reversed_heads = 0;    // the last heads, whose time runs from an example's end
-  int64_t q_row = 0, k_row = 0, v_row = 0;  // distances of [batch, length] rows of q, k and v
-  const T *q = nullptr, *k = nullptr;       // [batch, length, key_heads, K]
-  const T* v = nullptr;                     // [batch, length, heads, V]
-  const W* log_decay = nullptr;             // [batch, length, heads, decays], at most 0
-  const W* beta = nullptr;                  // [batch, length, heads]; null: 1
-  bool delta = false;                       // the delta rule, with beta
+  // Distances of [batch, length] rows of q, k, v and r.
+  int64_t q_row = 0, k_row = 0, v_row = 0, r_row = 0;
+  const T *q = nullptr, *k = nullptr;  // [batch, length, key_heads, K]
+  const T* v = nullptr;                // [batch, length, heads, V]
+  const T* r = nullptr;          // with the delta rule, [batch, length, key_heads, K]; null: k
+  const W* log_decay = nullptr;  // [batch, length, heads, decays], at most 0
+  const W* beta = nullptr;       // [batch, length, heads]; null: 1
+  bool delta = false;            // the delta rule, with beta
   // [batch], in [0, length]: positions from there on are padding, which is not read and where o and
   // the gradients are 0. Null: none.
   const int32_t* lengths = nullptr;
@@ -52,6 +57,7 @@ struct MatrixScanBackward {
   const T* grad = nullptr;  // of o
   // Rows without gaps; those of q and k for each head, [batch, length, heads, K].
   T *grad_q = nullptr, *grad_k = nullptr, *grad_v = nullptr;
+  T* grad_r = nullptr;  // with r, as grad_k
   Wide<T>*grad_log_decay = nullptr, *grad_beta = nullptr;
 };
 
@@ -59,7 +65,7 @@ struct MatrixScanBackward {
 // largest |o|. The same bits at any number of threads: each head of an example is one task.
 template <typename T>
 void matrix_scan_forward(const MatrixScan<T>& p, T* o);
-// Writes all gradients; that of beta only with beta.
+// Writes all gradients; those of beta and r only with them.
 template <typename T>
 void matrix_scan_backward(const MatrixScanBackward<T>& p);
 
@@ -89,6 +95,10 @@ class MatrixScanRows {
   template <typename T>
   constexpr int64_t at_k(const MatrixScan<T>& p, int64_t time) const {
     return row(time) * p.k_row + key_head_ * p.keys;
+  }
+  template <typename T>
+  constexpr int64_t at_r(const MatrixScan<T>& p, int64_t time) const {
+    return row(time) * p.r_row + key_head_ * p.keys;
   }
   template <typename T>
   constexpr int64_t at_v(const MatrixScan<T>& p, int64_t time) const {

@@ -27,6 +27,9 @@ class MatrixHead {
   }
   W q(int64_t t, int64_t n) const { return static_cast<W>(p_.q[rows.at_q(p_, t) + n]); }
   W k(int64_t t, int64_t n) const { return static_cast<W>(p_.k[rows.at_k(p_, t) + n]); }
+  W r(int64_t t, int64_t n) const {
+    return p_.r ? static_cast<W>(p_.r[rows.at_r(p_, t) + n]) : k(t, n);
+  }
   W beta(int64_t t) const { return p_.beta[rows.at(t, 1)]; }
 
   // From the state before position t to the one behind it.
@@ -37,7 +40,7 @@ class MatrixHead {
     });
     if (p_.delta) {
       for_each([&](int64_t n, int64_t m, size_t at) {
-        e[static_cast<size_t>(m)] -= decayed[at] * k(t, n);
+        e[static_cast<size_t>(m)] -= decayed[at] * r(t, n);
       });
     }
     for (size_t m = 0; m < e.size(); ++m) u[m] = p_.beta ? beta(t) * e[m] : e[m];
@@ -88,6 +91,7 @@ void step_back(const MatrixScanBackward<T>& problem, MatrixHead<T>& head, int64_
   const MatrixScan<T>& p = problem.problem;
   const auto row = [](int64_t count) { return std::vector<W>(static_cast<size_t>(count)); };
   std::vector<W> of_q = row(p.keys), of_k = row(p.keys), of_u = row(p.values), of_a = row(p.decays);
+  std::vector<W> of_r = row(p.keys);
   W of_beta = 0;
   head.for_each([&](int64_t n, int64_t m, size_t at) {
     const W g = static_cast<W>(problem.grad[head.rows.at(t, p.values) + m]);
@@ -107,20 +111,22 @@ void step_back(const MatrixScanBackward<T>& problem, MatrixHead<T>& head, int64_
   if (p.delta) {
     head.for_each([&](int64_t n, int64_t m, size_t at) {
       const auto key = static_cast<size_t>(n), value = static_cast<size_t>(m);
-      grad[at] -= head.k(t, n) * of_u[value];
-      of_k[key] -= head.decayed[at] * of_u[value];
+      grad[at] -= head.r(t, n) * of_u[value];
+      (p.r ? of_r : of_k)[key] -= head.decayed[at] * of_u[value];
     });
   }
   head.for_each([&](int64_t n, int64_t, size_t at) {
     of_a[p.decays == 1 ? 0 : static_cast<size_t>(n)] += grad[at] * head.decay(t, n) * before[at];
     grad[at] *= head.decay(t, n);
   });
-  std::transform(of_q.begin(), of_q.end(), problem.grad_q + head.rows.at(t, p.keys),
-                 [](W x) { return static_cast<T>(x); });
-  std::transform(of_k.begin(), of_k.end(), problem.grad_k + head.rows.at(t, p.keys),
-                 [](W x) { return static_cast<T>(x); });
-  std::transform(of_u.begin(), of_u.end(), problem.grad_v + head.rows.at(t, p.values),
-                 [](W x) { return static_cast<T>(x); });
+  const auto write = [&](const std::vector<W>& from, T* to) {
+    to += head.rows.at(t, static_cast<int64_t>(from.size()));
+    std::transform(from.begin(), from.end(), to, [](W x) { return static_cast<T>(x); });
+  };
+  write(of_q, problem.grad_q);
+  write(of_k, problem.grad_k);
+  if (p.r) write(of_r, problem.grad_r);
+  write(of_u, problem.grad_v);
   std::copy(of_a.begin(), of_a.end(), problem.grad_log_decay + head.rows.at(t, p.decays));
 }
 
@@ -143,6 +149,7 @@ void backward(const MatrixScanBackward<T>& problem, int64_t task) {
   for (int64_t t = head.rows.length; t < p.length; ++t) {
     std::fill_n(problem.grad_q + head.rows.at(t, p.keys), p.keys, T(0.0f));
     std::fill_n(problem.grad_k + head.rows.at(t, p.keys), p.keys, T(0.0f));
+    if (p.r) std::fill_n(problem.grad_r + head.rows.at(t, p.keys), p.keys, T(0.0f));
     std::fill_n(problem.grad_v + head.rows.at(t, p.values), p.values, T(0.0f));
     std::fill_n(problem.grad_log_decay + head.rows.at(t, p.decays), p.decays, W{0});
     if (p.beta) problem.grad_beta[head.rows.at(t, 1)] = 0;

@@ -50,6 +50,8 @@ class MatrixTask {
     const auto k_at = [&](int64_t t) { return p_.k + rows_.at_k(p_, t); };
     read_rows(p_.keys, begin, c.keys, c.q, q_at);
     read_rows(p_.keys, begin, c.keys, c.k, k_at);
+    const auto r_at = [&](int64_t t) { return p_.r + rows_.at_r(p_, t); };
+    if (c.r != c.k) read_rows(p_.keys, begin, c.keys, c.r, r_at);
     if (p_.decays == p_.keys) {
       read(p_.log_decay, p_.keys, begin, c.keys, c.decay);
     } else {
@@ -66,15 +68,15 @@ class MatrixTask {
   float beta(int64_t t) const { return t < rows_.length ? p_.beta[place(t)] : 0.0f; }
 
   // u of a chunk after c.state; `errors` [16, values] becomes what beta multiplies: v, with kDelta
-  // v - S^T k.
+  // v - S^T r.
   void read_u(int64_t begin, const MatrixChunk& c, float* errors) const {
     const auto v_at = [&](int64_t t) { return p_.v + rows_.at_v(p_, t); };
     read_rows(p_.values, begin, c.values, p_.beta == nullptr ? c.u : errors, v_at);
     if constexpr (!kDelta) return times_beta(begin, c, errors);
     gemm({kChunkRows, c.values, c.keys},
-         {c.k_from_start, c.keys, 1, c.state, c.values, kLanes, errors, c.values}, true);
+         {c.r_from_start, c.keys, 1, c.state, c.values, kLanes, errors, c.values}, true);
     for (int64_t i = 0; i < kChunkRows; ++i) {
-      const float* const meets = c.k_meets_k + i * kChunkRows;
+      const float* const meets = c.r_meets_k + i * kChunkRows;
       const Floats beta_i = broadcast(beta(begin + i));
       for (int64_t n = 0; n < c.values; n += kLanes) {
         Floats error = load(errors + i * c.values + n);
@@ -134,7 +136,7 @@ inline void advance_state(const MatrixChunk& c) {
 template <bool kDelta, typename T>
 void forward_task(const MatrixScan<T>& p, int64_t task, T* o) {
   const MatrixTask<T, kDelta> rows(p, task);
-  const MatrixChunk c(p.keys, p.values, 0, kDelta, false);
+  const MatrixChunk c(p.keys, p.values, 0, kDelta, kDelta && p.r, false);
   std::fill_n(c.state, c.state_size, 0.0f);
   for (int64_t chunk = 0; chunk < rows.chunks(); ++chunk) {
     const int64_t begin = chunk * kChunkRows;
@@ -169,14 +171,14 @@ void errors_back(const MatrixScanBackward<T>& p, const MatrixTask<T, kDelta>& ro
       store(of_u + n, of_error);
       for (int64_t j = 0; kDelta && j < i; ++j) {
         float* const earlier = c.grad_u + j * c.values + n;
-        const Floats meets = broadcast(c.k_meets_k[i * kChunkRows + j]);
+        const Floats meets = broadcast(c.r_meets_k[i * kChunkRows + j]);
         store(earlier, subtract_product(load(earlier), meets, of_error));
       }
     }
   }
 }
 
-// grad_q_meets_k and with kDelta grad_k_meets_k, 0 where a row is not behind a key.
+// grad_q_meets_k and with kDelta grad_r_meets_k, 0 where a row is not behind a key.
 template <bool kDelta>
 void meetings_back(const MatrixChunk& c) {
   transpose_matrix(c.u, kChunkRows, c.values, c.u_down);
@@ -185,10 +187,10 @@ void meetings_back(const MatrixChunk& c) {
          {grads, c.values, 1, c.u_down, kChunkRows, kLanes, to, kChunkRows}, false);
   };
   products(c.grad, c.grad_q_meets_k);
-  if (kDelta) products(c.grad_u, c.grad_k_meets_k);
+  if (kDelta) products(c.grad_u, c.grad_r_meets_k);
   for (int64_t i = 0; i < kChunkRows; ++i) {
     float *const of_q = c.grad_q_meets_k + i * kChunkRows, *const of_k =
-                                                               c.grad_k_meets_k + i * kChunkRows;
+                                                               c.grad_r_meets_k + i * kChunkRows;
     store(of_q, keep(lanes_between(0, i + 1), load(of_q)));
     if (kDelta) store(of_k, zeros() - keep(lanes_between(0, i), load(of_k)));
   }
@@ -205,8 +207,8 @@ void states_back(const MatrixChunk& c, const float* start) {
          false);
   };
   rows_times(c.grad, c.state_down, c.grad_q);
-  rows_times(c.u, c.grad_state_down, c.grad_k_column);
-  if (kDelta) rows_times(c.grad_u, c.state_down, c.grad_k_row);
+  rows_times(c.u, c.grad_state_down, c.grad_k);
+  if (kDelta) rows_times(c.grad_u, c.state_down, c.grad_r);
   for (int64_t n = 0; n < c.keys; n += kLanes) {
     Floats of_whole = zeros(), to_end = broadcast(1.0f);
     for (int64_t m = n; m < c.state_size; m += c.keys) {
@@ -215,31 +217,36 @@ void states_back(const MatrixChunk& c, const float* start) {
     of_whole = of_whole * load(c.whole_decay + n);
     for (int64_t i = kChunkRows - 1; i >= 0; --i) {
       const int64_t at = i * c.keys + n;
-      const Floats from_start = load(c.from_start + at), of_key = load(c.grad_k_column + at);
+      const Floats from_start = load(c.from_start + at), of_key = load(c.grad_k + at);
       of_whole = multiply_add(of_key, load(c.k_to_end + at), of_whole);
-      store(c.grad_k_column + at, to_end * of_key);
+      store(c.grad_k + at, to_end * of_key);
       to_end = to_end * load(c.decay + at);
       store(c.grad_q + at, from_start * load(c.grad_q + at));
-      if (kDelta) store(c.grad_k_row + at, zeros() - from_start * load(c.grad_k_row + at));
+      if (kDelta) store(c.grad_r + at, zeros() - from_start * load(c.grad_r + at));
     }
     store(c.grad_log + (kChunkRows - 1) * c.keys + n, of_whole);
   }
 }
 
 // The gradient of c_i is what row i reads less what is read of it; that of its log decay the sum
-// over later rows. Sums up the gradients of keys.
+// over later rows. Sums up the gradients of keys that also read.
 template <bool kDelta>
 void logs_back(const MatrixChunk& c) {
   for (int64_t n = 0; n < c.keys; n += kLanes) {
     Floats sum = load(c.grad_log + (kChunkRows - 1) * c.keys + n);
     for (int64_t i = kChunkRows - 1; i >= 0; --i) {
       const int64_t at = i * c.keys + n;
-      const Floats column = load(c.grad_k_column + at);
-      const Floats row = kDelta ? load(c.grad_k_row + at) : zeros();
+      const Floats written = load(c.grad_k + at);
+      const Floats read = kDelta ? load(c.grad_r + at) : zeros();
       sum = multiply_add(load(c.q + at), load(c.grad_q + at), sum);
-      sum = multiply_add(load(c.k + at), row - column, sum);
+      if (c.r == c.k) {
+        sum = multiply_add(load(c.k + at), read - written, sum);
+        store(c.grad_k + at, read + written);
+      } else {
+        sum = multiply_add(load(c.r + at), read, sum);
+        sum = subtract_product(sum, load(c.k + at), written);
+      }
       store(c.grad_log + at, sum);
-      store(c.grad_k_column + at, row + column);
     }
   }
 }
@@ -253,14 +260,14 @@ void state_back(const MatrixChunk& c) {
          {rows, 1, c.keys, grads, c.values, kLanes, c.grad_state, c.values}, true);
   };
   add_products(c.q_from_start, c.grad);
-  if (kDelta) add_products(c.k_from_start, c.grad_u);
+  if (kDelta) add_products(c.r_from_start, c.grad_u);
 }
 
 template <bool kDelta, typename T>
 void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
   const MatrixScan<T>& p = problem.problem;
   const MatrixTask<T, kDelta> rows(p, task);
-  const MatrixChunk c(p.keys, p.values, rows.chunks(), kDelta, true);
+  const MatrixChunk c(p.keys, p.values, rows.chunks(), kDelta, kDelta && p.r, true);
   std::fill_n(c.state, c.state_size, 0.0f);
   std::fill_n(c.grad_state, c.state_size, 0.0f);
   const auto errors_of = [&](int64_t chunk) {
@@ -293,12 +300,14 @@ void backward_task(const MatrixScanBackward<T>& problem, int64_t task) {
     logs_back<kDelta>(c);
     state_back<kDelta>(c);
     rows.write(c.grad_q, p.keys, begin, c.keys, problem.grad_q);
-    rows.write(c.grad_k_column, p.keys, begin, c.keys, problem.grad_k);
+    rows.write(c.grad_k, p.keys, begin, c.keys, problem.grad_k);
+    if (c.r != c.k) rows.write(c.grad_r, p.keys, begin, c.keys, problem.grad_r);
     rows.write(c.grad_u, p.values, begin, c.values, problem.grad_v);
     rows.write_log_decay(begin, c, problem.grad_log_decay);
   }
   rows.write_padding(p.keys, problem.grad_q);
   rows.write_padding(p.keys, problem.grad_k);
+  if (c.r != c.k) rows.write_padding(p.keys, problem.grad_r);
   rows.write_padding(p.values, problem.grad_v);
   rows.write_padding(p.decays, problem.grad_log_decay);
   if (p.beta != nullptr) rows.write_padding(1, problem.grad_beta);

@@ -18,6 +18,7 @@ void expect_equal(const MatrixCase<float>& got, const MatrixCase<float>& want) {
   EXPECT_EQ(got.grad_q, want.grad_q);
   EXPECT_EQ(got.grad_k, want.grad_k);
   EXPECT_EQ(got.grad_v, want.grad_v);
+  EXPECT_EQ(got.grad_r, want.grad_r);
   EXPECT_EQ(got.grad_log_decay, want.grad_log_decay);
   EXPECT_EQ(got.grad_beta, want.grad_beta);
 }
@@ -114,6 +115,7 @@ TEST_P(MatrixScanTest, SharesKeysAmongHeads) {
     };
     copy(shared.q, apart.q);
     copy(shared.k, apart.k);
+    copy(shared.r, apart.r);
     apart.v = shared.v, apart.grad = shared.grad, apart.log_decay = shared.log_decay;
     apart.beta = shared.beta, apart.lengths = shared.lengths;
     shared.run();
@@ -158,6 +160,7 @@ TEST(MatrixScanRef, GradientIsTheSlope) {
     expect_slope(&MatrixCase<double>::q, at.grad_q);
     expect_slope(&MatrixCase<double>::k, at.grad_k);
     expect_slope(&MatrixCase<double>::v, at.grad_v);
+    expect_slope(&MatrixCase<double>::r, at.grad_r);
     expect_slope(&MatrixCase<double>::log_decay, at.grad_log_decay);
     expect_slope(&MatrixCase<double>::beta, at.grad_beta);
   }

@@ -21,18 +21,20 @@ struct MatrixShape {
   bool scaled = false;  // beta without the delta rule
 
   int64_t heads_of_a_key = 1;
+  bool reads = false;  // of their own, with the delta rule
 
   bool has_beta() const { return delta || scaled; }
   int64_t key_heads() const { return heads / heads_of_a_key; }
 };
 
-// The six recurrences of a shape.
+// The recurrences of a shape.
 inline std::vector<MatrixShape> all_kinds(MatrixShape shape) {
   std::vector<MatrixShape> kinds;
   for (shape.decays_of_rows = false;; shape.decays_of_rows = true) {
-    for (const int kind : {0, 1, 2}) {
-      shape.delta = kind == 1;
+    for (const int kind : {0, 1, 2, 3}) {
+      shape.delta = kind % 2 == 1;
       shape.scaled = kind == 2;
+      shape.reads = kind == 3;
       kinds.push_back(shape);
     }
     if (shape.decays_of_rows) return kinds;
@@ -42,8 +44,8 @@ inline std::vector<MatrixShape> all_kinds(MatrixShape shape) {
 inline std::string text_of(const MatrixShape& shape, bool padded) {
   return "L " + std::to_string(shape.length) + " K " + std::to_string(shape.keys) + " V " +
          std::to_string(shape.values) + (shape.decays_of_rows ? " decays of rows" : "") +
-         (shape.delta ? " delta" : "") + (shape.scaled ? " scaled" : "") +
-         (padded ? " padded" : "");
+         (shape.delta ? " delta" : "") + (shape.reads ? " reads" : "") +
+         (shape.scaled ? " scaled" : "") + (padded ? " padded" : "");
 }
 
 // One problem with its gradients, in arrays of type T.
@@ -61,6 +63,10 @@ struct MatrixCase {
     draw(q, rows / shape.heads_of_a_key * shape.keys, 1);
     draw(k, rows / shape.heads_of_a_key * shape.keys,
          1 / std::sqrt(static_cast<double>(shape.keys)));
+    // Near the keys, or the state would grow with every position.
+    for (size_t i = 0; shape.reads && i < k.size(); ++i) {
+      r.push_back(static_cast<float>(k[i]) * static_cast<float>(1 - 0.2 * random.uniform()));
+    }
     draw(v, rows * shape.values, 1);
     draw(grad, rows * shape.values, 1);
     for (int64_t i = 0; i < rows * decays(); ++i) {
@@ -78,6 +84,7 @@ struct MatrixCase {
         q(other.q.begin(), other.q.end()),
         k(other.k.begin(), other.k.end()),
         v(other.v.begin(), other.v.end()),
+        r(other.r.begin(), other.r.end()),
         grad(other.grad.begin(), other.grad.end()),
         log_decay(other.log_decay.begin(), other.log_decay.end()),
         beta(other.beta.begin(), other.beta.end()),
@@ -96,17 +103,19 @@ struct MatrixCase {
             .q_row = shape.key_heads() * shape.keys,
             .k_row = shape.key_heads() * shape.keys,
             .v_row = shape.heads * shape.values,
+            .r_row = shape.key_heads() * shape.keys,
             .q = q.data(),
             .k = k.data(),
             .v = v.data(),
+            .r = shape.reads ? r.data() : nullptr,
             .log_decay = log_decay.data(),
             .beta = shape.has_beta() ? beta.data() : nullptr,
             .delta = shape.delta,
             .lengths = lengths.empty() ? nullptr : lengths.data()};
   }
   MatrixScanBackward<T> backward() {
-    return {problem(),     grad.data(),           grad_q.data(),   grad_k.data(),
-            grad_v.data(), grad_log_decay.data(), grad_beta.data()};
+    return {problem(),     grad.data(),   grad_q.data(),         grad_k.data(),
+            grad_v.data(), grad_r.data(), grad_log_decay.data(), grad_beta.data()};
   }
   // Fills results with numbers that they are not.
   void clear() {
@@ -114,6 +123,7 @@ struct MatrixCase {
     grad_v = o;
     grad_q.assign(q.size() * static_cast<size_t>(shape.heads_of_a_key), T(7));
     grad_k = grad_q;
+    grad_r.assign(shape.reads ? grad_k.size() : 0, T(7));
     grad_log_decay.assign(log_decay.size(), W(7));
     grad_beta.assign(beta.size(), W(7));
   }
@@ -127,7 +137,8 @@ struct MatrixCase {
     const auto spoil = [&](auto& rows, int64_t width) {
       lra::kernels::spoil_padding(lengths, shape.length, shape.heads * width, rows);
     };
-    for (auto* rows : {&q, &k}) {
+    for (auto* rows : {&q, &k, &r}) {
+      if (rows->empty()) continue;
       lra::kernels::spoil_padding(lengths, shape.length, shape.key_heads() * shape.keys, *rows);
     }
     spoil(v, shape.values);
@@ -137,7 +148,7 @@ struct MatrixCase {
   }
 
   MatrixShape shape;
-  std::vector<T> q, k, v, grad, o, grad_q, grad_k, grad_v;
+  std::vector<T> q, k, v, r, grad, o, grad_q, grad_k, grad_v, grad_r;
   std::vector<W> log_decay, beta, grad_log_decay, grad_beta;
   std::vector<int32_t> lengths;
 };
@@ -159,6 +170,7 @@ void expect_agrees_with_double(const MatrixCase<T>& got, double value, double gr
   EXPECT_LE(relative_error(got.grad_q, want.grad_q), gradient);
   EXPECT_LE(relative_error(got.grad_k, want.grad_k), gradient);
   EXPECT_LE(relative_error(got.grad_v, want.grad_v), gradient);
+  EXPECT_LE(relative_error(got.grad_r, want.grad_r), gradient);
   if (got.shape.length > 1) {  // else 0, and rounding errors
     EXPECT_LE(relative_error(got.grad_log_decay, want.grad_log_decay), gradient);
   }

@@ -13,24 +13,25 @@ SelectiveScanParts<T> choose_selective_parts() {
   LRA_RETURN_BEST(T, Op::kSelectiveScan, selective_scan_parts<T>());
 }
 
-// [batch, tasks of an example, length, states] -> to [batch, length, groups, states]: the sum over
-// the tasks of each group; 0 at padding.
+// [batch, tasks of an example, length, numbers of states] -> to [batch, length, groups, numbers of
+// states]: the sum over the tasks of each group; 0 at padding.
 template <typename T>
 void sum_over_channels(const SelectiveScan<T>& p, const SelectiveTasks<T>& tasks,
                        const Wide<T>* shares, T* to) {
   using W = Wide<T>;
+  const int64_t numbers = p.state_numbers();
   parallel_ranges(p.batch * p.length, 64, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t example = row / p.length, place = row % p.length;
       const bool valid = !p.lengths || place < p.lengths[example];
       for (int64_t group = 0; group < p.groups; ++group) {
         const int64_t block = example * tasks.of_example + group * tasks.of_group;
-        const W* const first = shares + (block * p.length + place) * p.states;
-        T* const sums = to + (row * p.groups + group) * p.states;
-        for (int64_t n = 0; n < p.states; ++n) {
+        const W* const first = shares + (block * p.length + place) * numbers;
+        T* const sums = to + (row * p.groups + group) * numbers;
+        for (int64_t n = 0; n < numbers; ++n) {
           W sum = 0;
           for (int64_t k = 0; valid && k < tasks.of_group; ++k) {
-            sum += first[k * p.length * p.states + n];
+            sum += first[k * p.length * numbers + n];
           }
           sums[n] = static_cast<T>(sum);
         }
@@ -62,7 +63,7 @@ void selective_scan_backward(const SelectiveScanBackward<T>& problem) {
   const auto space = [](int64_t count) {
     return std::make_unique_for_overwrite<W[]>(static_cast<size_t>(count));
   };
-  const int64_t num_tasks = p.batch * tasks.of_example, rows = p.length * p.states;
+  const int64_t num_tasks = p.batch * tasks.of_example, rows = p.length * p.state_numbers();
   const int64_t count = selective_parameters(p), of_task = selective_starts_of_task(p);
   const auto of_b = space(num_tasks * rows), of_c = space(num_tasks * rows);
   const auto of_examples = space(p.batch * count);

@@ -6,7 +6,9 @@
 //   y[t] = sum_n c_gn[t] h_n[t] + skip x[t],   dt[t] = log(1 + exp(raw_dt[t] + dt_bias)),
 //
 // with b and c shared by the channels of a group. One group and no bias are S6; several groups and
-// a bias for each channel are the block-biased form (Yu and Erichson 2025, arXiv:2505.09022).
+// a bias for each channel are the block-biased form (Yu and Erichson 2025, arXiv:2505.09022), whose
+// states are complex: with frequencies, a_n becomes a_n + i frequency_n, b, bias and c are complex,
+// and y is the real part.
 //
 // Sixteen channels are the vector axis and time is sequential. Memory beyond inputs and outputs: 64
 // rows of states in each thread, and in the backward pass the states before every 64th position, in
@@ -34,15 +36,19 @@ struct SelectiveScan {
   bool reversed = false;      // time runs from the end of each example to its start
   const T* x = nullptr;       // [batch, length, channels]
   const T* raw_dt = nullptr;  // the same
-  const T* b = nullptr;       // [batch, length, groups, states]
-  const T* c = nullptr;       // the same
+  // [batch, length, groups, planes() states]: real parts, and then imaginary ones.
+  const T *b = nullptr, *c = nullptr;
   // [batch], in [0, length]: positions from there on are padding, which is not read and where y and
   // the gradients are 0. Null: none.
   const int32_t* lengths = nullptr;
-  const W* a = nullptr;        // [states, channels], at most 0
-  const W* bias = nullptr;     // [states, channels]; null: 0
-  const W* dt_bias = nullptr;  // [channels]
-  const W* skip = nullptr;     // [channels]; null: 0
+  const W* a = nullptr;          // [states, channels], at most 0
+  const W* frequency = nullptr;  // the same, in radians; null: real states
+  const W* bias = nullptr;       // [planes() states, channels]; null: 0
+  const W* dt_bias = nullptr;    // [channels]
+  const W* skip = nullptr;       // [channels]; null: 0
+
+  constexpr int64_t planes() const { return frequency ? 2 : 1; }
+  constexpr int64_t state_numbers() const { return planes() * states; }
 };
 
 template <typename T>
@@ -50,8 +56,8 @@ struct SelectiveScanBackward {
   SelectiveScan<T> problem;
   const T* grad = nullptr;  // of y
   T *grad_x = nullptr, *grad_dt = nullptr, *grad_b = nullptr, *grad_c = nullptr;
-  // Gradients of a, bias, dt_bias and skip, one after another: selective_parameters(problem)
-  // numbers. Those of bias and skip are written with and without one.
+  // Gradients of a, frequency if there is one, bias, dt_bias and skip, one after another:
+  // selective_parameters(problem) numbers. Those of bias and skip are written with and without one.
   Wide<T>* grad_parameters = nullptr;
   // The states that the forward pass kept; null: computed again, with the same bits.
   const Wide<T>* starts = nullptr;
@@ -59,13 +65,13 @@ struct SelectiveScanBackward {
 
 template <typename T>
 constexpr int64_t selective_parameters(const SelectiveScan<T>& p) {
-  return (2 * p.states + 2) * p.channels;
+  return (2 * p.state_numbers() + 2) * p.channels;
 }
 
 // Writes all of y [batch, length, channels]. Error against fp64 (selective_scan_test.cpp): 2e-6 of
-// the largest |y|. The same bits at any number of threads. `starts`, unless it is null, is room for
-// selective_starts(p) numbers that the backward pass of the same implementation takes; the
-// reference neither writes nor reads them.
+// the largest |y|, 8e-6 with complex states. The same bits at any number of threads. `starts`,
+// unless it is null, is room for selective_starts(p) numbers that the backward pass of the same
+// implementation takes; the reference neither writes nor reads them.
 template <typename T>
 void selective_scan_forward(const SelectiveScan<T>& p, T* y, Wide<T>* starts = nullptr);
 // Writes all gradients. Those of b and c are summed over sixteen channels at a time, those of
@@ -100,15 +106,17 @@ struct SelectiveTasks {
 // States before every kSelectiveChunk-th position, of all tasks.
 template <typename T>
 constexpr int64_t selective_starts_of_task(const SelectiveScan<T>& p) {
-  return (p.length + kSelectiveChunk - 1) / kSelectiveChunk * p.states * kSelectiveChannels;
+  return (p.length + kSelectiveChunk - 1) / kSelectiveChunk * p.state_numbers() *
+         kSelectiveChannels;
 }
 template <typename T>
 constexpr int64_t selective_starts(const SelectiveScan<T>& p) {
   return p.batch * SelectiveTasks<T>(p).of_example * selective_starts_of_task(p);
 }
 
-// A task's shares of gradients: of b and c [length, states], written up to the example's length,
-// and of the parameters, where its channels of the example's [selective_parameters()] are written.
+// A task's shares of gradients: of b and c [length, state_numbers()], written up to the example's
+// length, and of the parameters, where its channels of the example's [selective_parameters()] are
+// written.
 template <typename W>
 struct SelectiveShares {
   W *b = nullptr, *c = nullptr, *parameters = nullptr;
@@ -124,8 +132,8 @@ class SelectiveRows {
         first_(task.example * p.length),
         channels_(p.channels),
         channel_(task.channel),
-        row_of_b_(p.groups * p.states),
-        state_(task.group * p.states) {}
+        row_of_b_(p.groups * p.state_numbers()),
+        state_(task.group * p.state_numbers()) {}
 
   // Position of row `time`; times from `length` on are padding.
   constexpr int64_t place(int64_t time) const {

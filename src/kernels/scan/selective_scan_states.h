@@ -17,10 +17,10 @@ inline constexpr int kBackwardStates = kForwardStates;
 inline constexpr int64_t kChunkFloats = kScanChunk * kLanes;
 
 // Memory of one task, of which a thread has one at a time. Rows of a chunk [kScanChunk, 16];
-// states, coefficients and their sums [states, 16].
+// states, coefficients and their sums [states, planes, 16].
 struct Scratch {
-  Scratch(int64_t states, int64_t chunks, bool backward) {
-    const int64_t vectors = states * kLanes;
+  Scratch(int64_t state_numbers, int64_t chunks, bool backward) {
+    const int64_t vectors = state_numbers * kLanes;
     thread_local AlignedBuffer space;
     float* next = space.reserve(
         3 * kChunkFloats + 3 * vectors +
@@ -43,59 +43,93 @@ struct Scratch {
     starts = take(chunks * vectors);
   }
   float *x, *dt, *y;    // in the backward pass y has the gradient of x
-  float *a, *bias, *h;  // a log2(e)
+  float *a, *bias, *h;  // a log2(e), and frequencies in turns
   float *slope = nullptr, *grad = nullptr, *grad_dt = nullptr, *kept = nullptr;
   float *r = nullptr, *of_a = nullptr, *of_bias = nullptr, *starts = nullptr;
 };
 
-// b and c of a chunk's rows, or shares of their gradients, in the order of time.
+// b and c of a chunk's rows, or shares of their gradients, in the order of time; imaginary parts
+// `states` numbers behind real ones.
 template <typename T>
 struct StateRows {
   T *b, *c;
-  int64_t step;
+  int64_t step, states;
+
+  template <int kPlanes>
+  Complex<kPlanes> number(const T* row, int64_t n) const {
+    const auto part = [](T x) { return broadcast(static_cast<float>(x)); };
+    return {part(row[n]), kPlanes == 2 ? part(row[states + n]) : zeros()};
+  }
 };
 
+// exp(dt a)
+template <int kPlanes>
+Complex<kPlanes> decay_by(Floats dt, const float* a) {
+  const Floats size = exp2(dt * load(a));
+  if constexpr (kPlanes == 1) return {size, zeros()};
+  const Complex<2> turn = turned_by(dt * load(a + kLanes));
+  return {size * turn.re, size * turn.im};
+}
+
 // Some states over the rows of a chunk. With kOutputs adds their part of y.
-template <int kStates, bool kOutputs, typename T>
+template <int kPlanes, int kStates, bool kOutputs, typename T>
 void advance(const Scratch& s, StateRows<const T> rows, int64_t n, int64_t count) {
-  Floats a[kStates], bias[kStates], h[kStates];
+  using Numbers = Complex<kPlanes>;
+  constexpr int64_t kNumber = kPlanes * kLanes;
+  Floats a[kStates];
+  Numbers bias[kStates], h[kStates];
 #pragma GCC unroll 4
   for (int k = 0; k < kStates; ++k) {
-    a[k] = load(s.a + (n + k) * kLanes);
-    bias[k] = load(s.bias + (n + k) * kLanes);
-    h[k] = load(s.h + (n + k) * kLanes);
+    if (kPlanes == 1) a[k] = load(s.a + (n + k) * kNumber);
+    bias[k] = Numbers::load_from(s.bias + (n + k) * kNumber);
+    h[k] = Numbers::load_from(s.h + (n + k) * kNumber);
   }
   for (int64_t t = 0; t < count; ++t, rows.b += rows.step, rows.c += rows.step) {
     const Floats dt = load(s.dt + t * kLanes), u = dt * load(s.x + t * kLanes);
     Floats sum = kOutputs ? load(s.y + t * kLanes) : zeros();
 #pragma GCC unroll 4
     for (int k = 0; k < kStates; ++k) {
-      const Floats input = (broadcast(static_cast<float>(rows.b[n + k])) + bias[k]) * u;
-      h[k] = multiply_add(exp2(dt * a[k]), h[k], input);
-      if (kOutputs) sum = multiply_add(broadcast(static_cast<float>(rows.c[n + k])), h[k], sum);
+      const Numbers b = rows.template number<kPlanes>(rows.b, n + k);
+      const Floats input = (b.re + bias[k].re) * u;
+      if constexpr (kPlanes == 1) {
+        h[k].advance({exp2(dt * a[k]), zeros()}, input);
+      } else {
+        h[k].advance(decay_by<2>(dt, s.a + (n + k) * kNumber),
+                     Numbers{input, (b.im + bias[k].im) * u});
+      }
+      if (kOutputs) sum = h[k].add_real(rows.template number<kPlanes>(rows.c, n + k), sum);
     }
     if (kOutputs) store(s.y + t * kLanes, sum);
   }
 #pragma GCC unroll 4
-  for (int k = 0; k < kStates; ++k) store(s.h + (n + k) * kLanes, h[k]);
+  for (int k = 0; k < kStates; ++k) h[k].store_to(s.h + (n + k) * kNumber);
 }
 
 // Keeps exp(dt a) of each row and state, and its product with the state before.
-template <int kStates, typename T>
+template <int kPlanes, int kStates, typename T>
 void keep_states(const Scratch& s, StateRows<const T> rows, const float* start, int64_t n,
                  int64_t count) {
-  Floats h[kStates];
-  for (int k = 0; k < kStates; ++k) h[k] = load(start + (n + k) * kLanes);
+  using Numbers = Complex<kPlanes>;
+  constexpr int64_t kNumber = kPlanes * kLanes;
+  Numbers h[kStates];
+  for (int k = 0; k < kStates; ++k) h[k] = Numbers::load_from(start + (n + k) * kNumber);
   for (int64_t t = 0; t < count; ++t, rows.b += rows.step) {
     const Floats dt = load(s.dt + t * kLanes), u = dt * load(s.x + t * kLanes);
 #pragma GCC unroll 4
     for (int k = 0; k < kStates; ++k) {
-      const Floats decay = exp2(dt * load(s.a + (n + k) * kLanes)), decayed = decay * h[k];
-      float* const kept = s.kept + (t * kStates + k) * 2 * kLanes;
-      store(kept, decay);
-      store(kept + kLanes, decayed);
-      const Floats bias = load(s.bias + (n + k) * kLanes);
-      h[k] = multiply_add(broadcast(static_cast<float>(rows.b[n + k])) + bias, u, decayed);
+      const Numbers decay = decay_by<kPlanes>(dt, s.a + (n + k) * kNumber);
+      Numbers decayed = {decay.re * h[k].re, zeros()};
+      if constexpr (kPlanes == 2) {
+        decayed = {subtract_product(decayed.re, decay.im, h[k].im),
+                   multiply_add(decay.re, h[k].im, decay.im * h[k].re)};
+      }
+      float* const kept = s.kept + (t * kStates + k) * 2 * kNumber;
+      decay.store_to(kept);
+      decayed.store_to(kept + kNumber);
+      const Numbers bias = Numbers::load_from(s.bias + (n + k) * kNumber);
+      const Numbers b = rows.template number<kPlanes>(rows.b, n + k);
+      h[k].re = multiply_add(b.re + bias.re, u, decayed.re);
+      if constexpr (kPlanes == 2) h[k].im = multiply_add(b.im + bias.im, u, decayed.im);
     }
   }
 }
@@ -109,47 +143,88 @@ void store_shares(float* to, const Floats (&of)[kStates]) {
   }
 }
 
-// Goes backward in time over the rows of a chunk, whose states are kept.
-template <int kStates, typename T>
+// The shares of some states in a row's gradients, in registers.
+template <int kPlanes, int kStates>
+struct RowShares {
+  Floats b[kPlanes][kStates], c[kPlanes][kStates];
+
+  void write(float* to_b, float* to_c, int64_t states) const {
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      store_shares(to_b + plane * states, b[plane]);
+      store_shares(to_c + plane * states, c[plane]);
+    }
+  }
+};
+
+// Goes backward in time over the rows of a chunk, whose states are kept. Gradients of complex
+// numbers are those of their parts, as a complex number.
+template <int kPlanes, int kStates, typename T>
 void states_back(const Scratch& s, StateRows<const T> rows, StateRows<float> shares, int64_t n,
                  int64_t count) {
-  Floats r[kStates], of_a[kStates], of_bias[kStates];
+  using Numbers = Complex<kPlanes>;
+  constexpr int64_t kNumber = kPlanes * kLanes;
+  constexpr float kTurn = 2 * std::numbers::pi_v<float>;
+  Numbers r[kStates], of_a[kStates], of_bias[kStates];
   for (int k = 0; k < kStates; ++k) {
-    r[k] = load(s.r + (n + k) * kLanes);
-    of_a[k] = of_bias[k] = zeros();
+    r[k] = Numbers::load_from(s.r + (n + k) * kNumber);
+    of_a[k] = of_bias[k] = {zeros(), zeros()};
   }
   for (int64_t t = count - 1; t >= 0; --t) {
     const T *const b = rows.b + t * rows.step + n, *const c = rows.c + t * rows.step + n;
     const Floats grad = load(s.grad + t * kLanes), x = load(s.x + t * kLanes);
     const Floats dt = load(s.dt + t * kLanes), u = dt * x;
-    Floats inputs = zeros(), rates = zeros(), of_b[kStates], of_c[kStates];
+    Floats inputs = zeros(), rates = zeros(), turns = zeros();
+    RowShares<kPlanes, kStates> of;
 #pragma GCC unroll 4
     for (int k = 0; k < kStates; ++k) {
-      const float* const kept = s.kept + (t * kStates + k) * 2 * kLanes;
-      const Floats decayed = load(kept + kLanes);
-      const Floats input = broadcast(static_cast<float>(b[k])) + load(s.bias + (n + k) * kLanes);
-      r[k] = multiply_add(grad, broadcast(static_cast<float>(c[k])), r[k]);
-      of_c[k] = grad * multiply_add(input, u, decayed);
-      of_b[k] = r[k] * u;
-      of_bias[k] = of_bias[k] + of_b[k];
-      inputs = multiply_add(r[k], input, inputs);
-      const Floats of_decay = r[k] * decayed;
-      rates = multiply_add(of_decay, load(s.a + (n + k) * kLanes), rates);
-      of_a[k] = multiply_add(of_decay, dt, of_a[k]);
-      r[k] = r[k] * load(kept);
+      const float *const kept = s.kept + (t * kStates + k) * 2 * kNumber, *const a =
+                                                                              s.a +
+                                                                              (n + k) * kNumber;
+      const Numbers decayed = Numbers::load_from(kept + kNumber), decay = Numbers::load_from(kept);
+      const Numbers bias = Numbers::load_from(s.bias + (n + k) * kNumber);
+      const Numbers b_k = rows.template number<kPlanes>(b, k),
+                    c_k = rows.template number<kPlanes>(c, k);
+      const Floats input = b_k.re + bias.re;
+      r[k].re = multiply_add(grad, c_k.re, r[k].re);
+      of.c[0][k] = grad * multiply_add(input, u, decayed.re);
+      of.b[0][k] = r[k].re * u;
+      inputs = multiply_add(r[k].re, input, inputs);
+      Floats of_decay = r[k].re * decayed.re;
+      if constexpr (kPlanes == 2) {
+        const Floats input_im = b_k.im + bias.im;
+        r[k].im = subtract_product(r[k].im, grad, c_k.im);
+        of.c[1][k] = zeros() - grad * multiply_add(input_im, u, decayed.im);
+        of.b[1][k] = r[k].im * u;
+        inputs = multiply_add(r[k].im, input_im, inputs);
+        of_decay = multiply_add(r[k].im, decayed.im, of_decay);
+        const Floats of_turn = multiply_subtract(r[k].im, decayed.re, r[k].re * decayed.im);
+        turns = multiply_add(of_turn, load(a + kLanes), turns);
+        of_a[k].im = multiply_add(of_turn, dt, of_a[k].im);
+        of_bias[k].im = of_bias[k].im + of.b[1][k];
+      }
+      of_bias[k].re = of_bias[k].re + of.b[0][k];
+      rates = multiply_add(of_decay, load(a), rates);
+      of_a[k].re = multiply_add(of_decay, dt, of_a[k].re);
+      const Floats re = r[k].re;
+      r[k].re = r[k].re * decay.re;
+      if constexpr (kPlanes == 2) {
+        r[k].re = multiply_add(decay.im, r[k].im, r[k].re);
+        r[k].im = multiply_subtract(decay.re, r[k].im, decay.im * re);
+      }
     }
-    store_shares(shares.b + t * shares.step + n, of_b);
-    store_shares(shares.c + t * shares.step + n, of_c);
+    of.write(shares.b + t * shares.step + n, shares.c + t * shares.step + n, shares.states);
     store(s.y + t * kLanes, multiply_add(dt, inputs, load(s.y + t * kLanes)));
-    const Floats of_dt = multiply_add(x, inputs, rates * broadcast(std::numbers::ln2_v<float>));
+    Floats of_dt = multiply_add(x, inputs, rates * broadcast(std::numbers::ln2_v<float>));
+    if (kPlanes == 2) of_dt = multiply_add(turns, broadcast(kTurn), of_dt);
     store(s.grad_dt + t * kLanes, load(s.grad_dt + t * kLanes) + of_dt);
   }
-  const auto add_to = [&](float* to, int k, Floats sum) {
-    to += (n + k) * kLanes;
-    store(to, load(to) + sum);
+  const auto add_to = [&](float* to, int k, const Numbers& sum) {
+    to += (n + k) * kNumber;
+    store(to, load(to) + sum.re);
+    if (kPlanes == 2) store(to + kLanes, load(to + kLanes) + sum.im);
   };
   for (int k = 0; k < kStates; ++k) {
-    store(s.r + (n + k) * kLanes, r[k]);
+    r[k].store_to(s.r + (n + k) * kNumber);
     add_to(s.of_a, k, of_a[k]);
     add_to(s.of_bias, k, of_bias[k]);
   }

@@ -32,19 +32,26 @@ TEST_P(SelectiveScanTest, AgreesWithDouble) {
                                       {3, 65, 17, 5},
                                       {2, 130, 34, 7, 2},
                                       {2, 66, 48, 2, 3, true},
-                                      {1, 129, 12, 9, 12}}) {
+                                      {1, 129, 12, 9, 12},
+                                      {1, 1, 1, 1, 1, false, true},
+                                      {2, 65, 17, 5, 1, true, true},
+                                      {1, 130, 34, 8, 2, false, true}}) {
     for (const bool padded : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "L " << shape.length << " D " << shape.channels << " N "
-                                      << shape.states << (padded ? " padded" : ""));
-      run_and_compare(SelectiveCase<float>(shape, padded), 2e-6, 4e-6);
+      SCOPED_TRACE(testing::Message()
+                   << "L " << shape.length << " D " << shape.channels << " N " << shape.states
+                   << (shape.complex ? " complex" : "") << (padded ? " padded" : ""));
+      const double by = shape.complex ? 4 : 1;  // a product of step and frequency is rounded
+      run_and_compare(SelectiveCase<float>(shape, padded), by * 2e-6, by * 4e-6);
       run_and_compare(SelectiveCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
     }
   }
 }
 
 TEST_P(SelectiveScanTest, GivesTheSameBitsWithTheStatesOfTheForwardPass) {
-  for (const SelectiveShape& shape :
-       {SelectiveShape{2, 7, 8, 3}, {1, 64, 16, 4}, {3, 200, 34, 7, 2, true}}) {
+  for (const SelectiveShape& shape : {SelectiveShape{2, 7, 8, 3},
+                                      {1, 64, 16, 4},
+                                      {3, 200, 34, 7, 2, true},
+                                      {2, 150, 20, 3, 1, false, true}}) {
     for (const bool padded : {false, true}) {
       SelectiveCase<float> kept(shape, padded), computed = kept;
       kept.run_keeping_states();
@@ -55,7 +62,10 @@ TEST_P(SelectiveScanTest, GivesTheSameBitsWithTheStatesOfTheForwardPass) {
 }
 
 TEST_P(SelectiveScanTest, KeepsItsErrorOverALongMemory) {
-  run_and_compare(SelectiveCase<float>({1, 16384, 3, 3}, false, 1e-4), 1e-5, 4e-5);
+  for (const bool complex : {false, true}) {
+    run_and_compare(SelectiveCase<float>({1, 16384, 3, 3, 1, false, complex}, false, 1e-4), 1e-5,
+                    4e-5);
+  }
 }
 
 TEST_P(SelectiveScanTest, TakesStepsOfAnySize) {
@@ -89,7 +99,7 @@ TEST_P(SelectiveScanTest, HasKnownValues) {
 
 TEST_P(SelectiveScanTest, NeverReadsPadding) {
   for (const bool reversed : {false, true}) {
-    SelectiveCase<float> clean({3, 90, 20, 3, 2, reversed}, true), dirty = clean;
+    SelectiveCase<float> clean({3, 90, 20, 3, 2, reversed, reversed}, true), dirty = clean;
     dirty.spoil_padding();
     clean.run();
     dirty.run();
@@ -115,7 +125,8 @@ TEST_P(SelectiveScanTest, GivesTheSameBitsAtAnyNumberOfThreads) {
 }
 
 TEST(SelectiveScanRef, GradientIsTheSlope) {
-  for (const SelectiveShape& shape : {SelectiveShape{2, 9, 4, 2, 2}, {1, 9, 3, 3, 1, true}}) {
+  for (const SelectiveShape& shape :
+       {SelectiveShape{2, 9, 4, 2, 2}, {1, 9, 3, 3, 1, true}, {2, 9, 4, 2, 2, true, true}}) {
     SelectiveCase<double> at(shape, shape.batch > 1);
     at.run();
     const auto loss = [&](SelectiveCase<double> moved) {
@@ -134,15 +145,17 @@ TEST(SelectiveScanRef, GradientIsTheSlope) {
       }
     };
     const double* const parameters = at.grad_parameters.data();
-    const int64_t pairs = shape.states * shape.channels;
+    const int64_t pairs = shape.states * shape.channels,
+                  all = shape.state_numbers() * shape.channels;
     expect_slope(&SelectiveCase<double>::x, at.grad_x.data());
     expect_slope(&SelectiveCase<double>::raw_dt, at.grad_dt.data());
     expect_slope(&SelectiveCase<double>::b, at.grad_b.data());
     expect_slope(&SelectiveCase<double>::c, at.grad_c.data());
     expect_slope(&SelectiveCase<double>::a, parameters);
-    expect_slope(&SelectiveCase<double>::bias, parameters + pairs);
-    expect_slope(&SelectiveCase<double>::dt_bias, parameters + 2 * pairs);
-    expect_slope(&SelectiveCase<double>::skip, parameters + 2 * pairs + shape.channels);
+    expect_slope(&SelectiveCase<double>::frequency, parameters + pairs);
+    expect_slope(&SelectiveCase<double>::bias, parameters + all);
+    expect_slope(&SelectiveCase<double>::dt_bias, parameters + 2 * all);
+    expect_slope(&SelectiveCase<double>::skip, parameters + 2 * all + shape.channels);
   }
 }
 

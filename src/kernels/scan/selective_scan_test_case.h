@@ -16,6 +16,9 @@ namespace lra::kernels {
 struct SelectiveShape {
   int64_t batch, length, channels, states, groups = 1;
   bool reversed = false;
+  bool complex = false;
+
+  int64_t state_numbers() const { return complex ? 2 * states : states; }
 };
 
 // One problem with its gradients, in arrays of type T.
@@ -23,7 +26,8 @@ template <typename T>
 struct SelectiveCase {
   using W = Wide<T>;
 
-  // Steps around `dt`, rates of decay up to 2. With `padded`, lengths from 0 to all.
+  // Steps around `dt`, rates of decay up to 2, frequencies around 3. With `padded`, lengths from 0
+  // to all.
   SelectiveCase(const SelectiveShape& shape, bool padded, double dt = 0.3) : shape(shape) {
     RandomStream random(static_cast<uint64_t>(shape.length * 100 + shape.channels));
     const int64_t rows = shape.batch * shape.length;
@@ -35,14 +39,15 @@ struct SelectiveCase {
     draw(x, rows * shape.channels, 1, 0);
     draw(raw_dt, rows * shape.channels, 1, 0);
     draw(grad, rows * shape.channels, 1, 0);
-    draw(b, rows * shape.groups * shape.states, 1, 0);
-    draw(c, rows * shape.groups * shape.states, 1, 0);
-    draw(bias, shape.states * shape.channels, 1, 0);
+    draw(b, rows * shape.groups * shape.state_numbers(), 1, 0);
+    draw(c, rows * shape.groups * shape.state_numbers(), 1, 0);
+    draw(bias, shape.state_numbers() * shape.channels, 1, 0);
     draw(skip, shape.channels, 1, 0);
     draw(dt_bias, shape.channels, 0.3, std::log(std::expm1(dt)));
     for (int64_t i = 0; i < shape.states * shape.channels; ++i) {
       a.push_back(static_cast<float>(-2 * random.uniform()));
     }
+    if (shape.complex) draw(frequency, shape.states * shape.channels, 3, 0);
     if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
   }
   // The same numbers in double.
@@ -55,6 +60,7 @@ struct SelectiveCase {
         c(other.c.begin(), other.c.end()),
         grad(other.grad.begin(), other.grad.end()),
         a(other.a.begin(), other.a.end()),
+        frequency(other.frequency.begin(), other.frequency.end()),
         bias(other.bias.begin(), other.bias.end()),
         dt_bias(other.dt_bias.begin(), other.dt_bias.end()),
         skip(other.skip.begin(), other.skip.end()),
@@ -73,6 +79,7 @@ struct SelectiveCase {
             .c = c.data(),
             .lengths = lengths.empty() ? nullptr : lengths.data(),
             .a = a.data(),
+            .frequency = shape.complex ? frequency.data() : nullptr,
             .bias = bias.empty() ? nullptr : bias.data(),
             .dt_bias = dt_bias.data(),
             .skip = skip.empty() ? nullptr : skip.data()};
@@ -109,12 +116,12 @@ struct SelectiveCase {
       lra::kernels::spoil_padding(lengths, shape.length, width, rows);
     };
     for (auto* rows : {&x, &raw_dt, &grad}) spoil(*rows, shape.channels);
-    for (auto* rows : {&b, &c}) spoil(*rows, shape.groups * shape.states);
+    for (auto* rows : {&b, &c}) spoil(*rows, shape.groups * shape.state_numbers());
   }
 
   SelectiveShape shape;
   std::vector<T> x, raw_dt, b, c, grad, y, grad_x, grad_dt, grad_b, grad_c;
-  std::vector<W> a, bias, dt_bias, skip, grad_parameters, starts;
+  std::vector<W> a, frequency, bias, dt_bias, skip, grad_parameters, starts;
   std::vector<int32_t> lengths;
 };
 

@@ -30,12 +30,7 @@ namespace {
 
 using at::Tensor;
 
-// Rows of this length; of zeros, zeros: x / sqrt(sum of squares + 1e-6) by the norm of their mean.
-Tensor rows_of_length(double length, const Tensor& x) {
-  const auto width = static_cast<double>(x.size(-1));
-  const auto like = x.options().dtype(ops::wide_type(x));
-  return ops::row_norm(x, at::full({x.size(-1)}, length / std::sqrt(width), like), 1e-6 / width);
-}
+constexpr double kKeyNormEps = 1e-6;
 
 class GatedDeltaNet : public SequenceLayer {
  public:
@@ -84,14 +79,15 @@ class GatedDeltaNet : public SequenceLayer {
     const Tensor log_decay =
         config_.decay ? decaying_steps(ops::linear(u_BLD, decay_), dt_bias_, a_log_).log_decay_BLH1
                       : at::zeros_like(beta).unsqueeze(3);
-    const Tensor o = ops::matrix_scan(
-        {.q_BLGK = rows_of_length(1 / std::sqrt(double(config_.key_dim)), of_heads(mixed[0])),
-         .k_BLGK = rows_of_length(1, of_heads(mixed[1])),
-         .v_BLHV = of_heads(mixed[2]),
-         .log_decay_BLHK = log_decay,
-         .beta_BLH = config_.negative_eigenvalues ? 2 * beta : beta,
-         .reversed_heads = config_.bidirectional ? heads / 2 : 0,
-         .mask_BL = context.mask_BL});
+    const Tensor o =
+        ops::matrix_scan({.q_BLGK = rows_of_length(1 / std::sqrt(double(config_.key_dim)),
+                                                   of_heads(mixed[0]), kKeyNormEps),
+                          .k_BLGK = rows_of_length(1, of_heads(mixed[1]), kKeyNormEps),
+                          .v_BLHV = of_heads(mixed[2]),
+                          .log_decay_BLHK = log_decay,
+                          .beta_BLH = config_.negative_eigenvalues ? 2 * beta : beta,
+                          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
+                          .mask_BL = context.mask_BL});
     Tensor y = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
     if (config_.gate) y = ops::silu(ops::linear(u_BLD, gate_), y);
     return ops::linear(y, out_);

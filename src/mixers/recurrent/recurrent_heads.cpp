@@ -2,6 +2,7 @@
 
 #include "mixers/state_space.h"
 #include "ops/pointwise/activation.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {
@@ -42,6 +43,13 @@ Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double 
   const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
   const Tensor from_0_to_1 = 0.5 - host.uniform({count}, 0.5).to(at::kDouble);  // (0, 1]
   return (least + (most - least) * from_0_to_1).log().to(init.device(), at::kFloat);
+}
+
+Tensor rows_of_length(double length, const Tensor& x, double eps) {
+  const auto width = static_cast<double>(x.size(-1));
+  const auto like = x.options().dtype(ops::wide_type(x));
+  // By the norm of their mean square.
+  return ops::row_norm(x, at::full({x.size(-1)}, length / std::sqrt(width), like), eps / width);
 }
 
 Tensor block_diagonal(const Tensor& w_GRW) {

@@ -38,6 +38,9 @@ inline constexpr double kHeadNormEps = 1e-5;  // of norms over heads (ops/pointw
 at::Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double least,
                              double most);
 
+// Rows of x [..., W] of this length; of zeros, zeros: length x / sqrt(sum of squares + eps).
+at::Tensor rows_of_length(double length, const at::Tensor& x, double eps);
+
 // [G, R, W] -> [G R, G W] with these blocks on the diagonal: one product for all blocks, which are
 // narrow, takes less time than one for each.
 at::Tensor block_diagonal(const at::Tensor& w_GRW);

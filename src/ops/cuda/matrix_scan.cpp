@@ -7,19 +7,19 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-// The widest keys and values that kernels take.
+// Kernels take keys and values up to a width, and the delta rule without reads of its own.
 constexpr int64_t kMostWidth = 1024;
-bool is_wide(const Tensor& q, const Tensor& v) {
-  return std::max(q.size(3), v.size(3)) > kMostWidth;
+bool is_composed(const Tensor& q, const Tensor& v, const MaybeTensor& reads) {
+  return reads || std::max(q.size(3), v.size(3)) > kMostWidth;
 }
 
 Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-               const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask,
-               bool delta) {
-  const OnDeviceOf device(q, {k, v, log_decay, beta, mask});
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
-  if (is_wide(q, v)) {
-    return composed_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+               const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta,
+               const MaybeTensor& reads) {
+  const OnDeviceOf device(q, {k, v, log_decay, beta, mask, reads});
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
+  if (is_composed(q, v, reads)) {
+    return composed_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
   }
   const Tensor o = at::empty(v.sizes(), v.options());
   with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {
@@ -30,12 +30,13 @@ Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
 
 MatrixScanGradients backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
                              const Tensor& log_decay, const MaybeTensor& beta,
-                             int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
-  const OnDeviceOf device(q, {grad, k, v, log_decay, beta, mask});
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
-  if (is_wide(q, v)) {
+                             int64_t reversed_heads, const MaybeTensor& mask, bool delta,
+                             const MaybeTensor& reads) {
+  const OnDeviceOf device(q, {grad, k, v, log_decay, beta, mask, reads});
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
+  if (is_composed(q, v, reads)) {
     return composed_matrix_scan_backward(grad, q, k, v, log_decay, beta, reversed_heads, mask,
-                                         delta);
+                                         delta, reads);
   }
   const MatrixScanResults results(in, grad);
   with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {

@@ -44,9 +44,10 @@ Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, i
 
 Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                             const Tensor& log_decay, const MaybeTensor& beta,
-                            int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+                            int64_t reversed_heads, const MaybeTensor& mask, bool delta,
+                            const MaybeTensor& reads) {
   delta = delta && beta;
-  check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask);
+  check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask, delta, reads);
   const auto type = wide_type(q_in);
   const int64_t length = q_in.size(1), chunk = log_decay.size(3) == 1 ? 64 : 16;
   const auto chunks = [&](const Tensor& t) {
@@ -58,20 +59,20 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
   };
   const Tensor q = chunks(of_heads(q_in)), k = chunks(of_heads(k_in)),
                sums = chunks(log_decay).cumsum(-2);
-  Tensor v = chunks(v_in), reads;
+  Tensor v = chunks(v_in), of_start;
   const Tensor last = sums.narrow(-2, chunk - 1, 1), to_end = k * (last - sums).exp();
   const Tensor attends = meetings(q, k, sums, 0), from_start = q * sums.exp();
   if (beta && !delta) v = v * chunks(beta->unsqueeze(3));
   if (delta) {
-    // u = v' - reads S for the state S before the chunk: u_i + beta_i sum_j (k_i meets k_j) u_j =
-    // beta_i (v_i - (exp(c_i) k_i)^T S), a triangular system.
-    const Tensor scale = chunks(beta->unsqueeze(3));
-    const Tensor lower = scale * meetings(k, k, sums, 1);
+    // u = v' - of_start S for the state S before the chunk: u_i + beta_i sum_j (r_i meets k_j) u_j
+    // = beta_i (v_i - (exp(c_i) r_i)^T S), a triangular system.
+    const Tensor scale = chunks(beta->unsqueeze(3)), r = reads ? chunks(of_heads(*reads)) : k;
+    const Tensor lower = scale * meetings(r, k, sums, 1);
     const Tensor solved = at::linalg_solve_triangular(
-        lower, scale * at::cat({v, k * sums.exp()}, -1), /*upper=*/false, /*left=*/true,
+        lower, scale * at::cat({v, r * sums.exp()}, -1), /*upper=*/false, /*left=*/true,
         /*unitriangular=*/true);
     v = solved.narrow(-1, 0, v_in.size(3));
-    reads = solved.narrow(-1, v_in.size(3), k_in.size(3));
+    of_start = solved.narrow(-1, v_in.size(3), k_in.size(3));
   }
   Tensor state = at::zeros({q_in.size(0), v_in.size(2), q_in.size(3), v_in.size(3)}, q.options());
   std::vector<Tensor> outputs;
@@ -79,7 +80,7 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
   const auto each = [](const Tensor& t) { return t.unbind(2); };
   const auto of_attends = each(attends), of_q = each(from_start), of_v = each(v),
              of_k = each(to_end.transpose(-1, -2)), of_decay = each(last.exp().transpose(-1, -2)),
-             of_reads = delta ? each(reads) : std::vector<Tensor>();
+             of_reads = delta ? each(of_start) : std::vector<Tensor>();
   for (size_t n = 0; n < of_q.size(); ++n) {
     const Tensor u = delta ? of_v[n] - at::matmul(of_reads[n], state) : of_v[n];
     outputs.push_back(at::matmul(of_attends[n], u) + at::matmul(of_q[n], state));
@@ -91,15 +92,23 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
   return without_padding(o.flatten(2), mask).view(o.sizes()).to(q_in.scalar_type()).contiguous();
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> composed_matrix_scan_backward(
-    const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
+MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const Tensor& q,
+                                                  const Tensor& k, const Tensor& v,
+                                                  const Tensor& log_decay, const MaybeTensor& beta,
+                                                  int64_t reversed_heads, const MaybeTensor& mask,
+                                                  bool delta, const MaybeTensor& reads) {
   const auto o = [&](const auto& in) {
     return composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
-                                mask, delta);
+                                mask, delta, optional_tensor(in[5]));
   };
-  const auto of = composed_backward_pass(o, {q, k, v, log_decay, tensor_or_empty(beta)}, grad);
-  return {of[0], of[1], of[2], of[3], beta ? of[4] : at::empty({0}, log_decay.options())};
+  const auto of = composed_backward_pass(
+      o, {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads)}, grad);
+  return {of[0],
+          of[1],
+          of[2],
+          of[3],
+          beta ? of[4] : at::empty({0}, log_decay.options()),
+          reads ? of[5] : at::empty({0}, k.options())};
 }
 
 }  // namespace lra::ops

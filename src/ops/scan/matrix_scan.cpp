@@ -7,12 +7,11 @@
 namespace lra::ops {
 namespace {
 
-using Five = MatrixScanGradients;
-
 Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
                                const Tensor& log_decay, const MaybeTensor& beta,
-                               int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+                               int64_t reversed_heads, const MaybeTensor& mask, bool delta,
+                               const MaybeTensor& reads) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
   const Tensor o = at::empty(v.sizes(), v.options());
   with_float_type(q, "lra::matrix_scan", [&]<typename T>(T) {
     kernels::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o));
@@ -20,10 +19,12 @@ Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v
   return o;
 }
 
-Five matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
-                              const Tensor& log_decay, const MaybeTensor& beta,
-                              int64_t reversed_heads, const MaybeTensor& mask, bool delta) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta);
+MatrixScanGradients matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor& k,
+                                             const Tensor& v, const Tensor& log_decay,
+                                             const MaybeTensor& beta, int64_t reversed_heads,
+                                             const MaybeTensor& mask, bool delta,
+                                             const MaybeTensor& reads) {
+  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
   const MatrixScanResults results(in, grad);
   with_float_type(q, "lra::matrix_scan",
                   [&]<typename T>(T) { kernels::matrix_scan_backward<T>(results.problem<T>()); });
@@ -33,13 +34,14 @@ Five matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor&
 struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
                         const Tensor& log_decay, const MaybeTensor& beta, int64_t reversed_heads,
-                        const MaybeTensor& mask, bool delta) {
+                        const MaybeTensor& mask, bool delta, const MaybeTensor& reads) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->saved_data["reversed_heads"] = reversed_heads;
     ctx->saved_data["delta"] = delta;
-    ctx->save_for_backward({q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(mask)});
-    return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(q, k, v, log_decay, beta,
-                                                                 reversed_heads, mask, delta);
+    ctx->save_for_backward(
+        {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads), tensor_or_empty(mask)});
+    return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(
+        q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -47,27 +49,34 @@ struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
     const bool delta = ctx->saved_data["delta"].toBool();
     if (at::GradMode::is_enabled()) {
       const auto o = [&](const auto& in) {
-        return variable_list{composed_matrix_scan(in[0], in[1], in[2], in[3],
-                                                  optional_tensor(in[4]), reversed_heads,
-                                                  optional_tensor(in[5]), delta)};
+        return variable_list{
+            composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
+                                 optional_tensor(in[6]), delta, optional_tensor(in[5]))};
       };
-      variable_list found = composed_gradients("lra::matrix_scan", o, s, grads, 7);
-      found.insert(found.begin() + 5, Tensor());  // of `reversed_heads`
-      return found;
+      const variable_list of = composed_gradients("lra::matrix_scan", o, s, grads, 7);
+      return {of[0], of[1], of[2], of[3], of[4], Tensor(), Tensor(), Tensor(), of[5]};
     }
-    auto [of_q, of_k, of_v, of_log_decay, of_beta] =
+    auto [of_q, of_k, of_v, of_log_decay, of_beta, of_reads] =
         dispatch<"lra::matrix_scan_backward", matrix_scan_backward_cpu>(
             grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
-            optional_tensor(s[5]), delta);
-    return {of_q,     of_k,     of_v,    of_log_decay, s[4].defined() ? of_beta : Tensor(),
-            Tensor(), Tensor(), Tensor()};
+            optional_tensor(s[6]), delta, optional_tensor(s[5]));
+    return {of_q,
+            of_k,
+            of_v,
+            of_log_decay,
+            s[4].defined() ? of_beta : Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor(),
+            s[5].defined() ? of_reads : Tensor()};
   }
 };
 
 }  // namespace
 
 void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-                       const MaybeTensor& beta, const MaybeTensor& mask) {
+                       const MaybeTensor& beta, const MaybeTensor& mask, bool delta,
+                       const MaybeTensor& reads) {
   LRA_CHECK(q.dim() == 4 && v.dim() == 4 && log_decay.dim() == 4);
   LRA_CHECK_EQ(k.sizes(), q.sizes());
   LRA_CHECK_EQ(v.sizes().slice(0, 2), q.sizes().slice(0, 2));
@@ -80,24 +89,29 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
     LRA_CHECK_EQ(beta->sizes(), v.sizes().slice(0, 3));
     LRA_CHECK(beta->scalar_type() == wide_type(q));
   }
+  if (reads) {
+    LRA_CHECK(delta);
+    LRA_CHECK_EQ(reads->sizes(), k.sizes());
+    LRA_CHECK(reads->scalar_type() == k.scalar_type());
+  }
   check_mask(mask, q.size(0), q.size(1));
 }
 
 Tensor matrix_scan(const MatrixScanInput& in) {
   return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(
       in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK, optional_tensor(in.beta_BLH),
-      in.reversed_heads, optional_tensor(in.mask_BL), in.delta);
+      in.reversed_heads, optional_tensor(in.mask_BL), in.delta, optional_tensor(in.reads_BLGK));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, int "
-      "reversed_heads=0, Tensor? mask=None, bool delta=True) -> Tensor",
+      "reversed_heads=0, Tensor? mask=None, bool delta=True, Tensor? reads=None) -> Tensor",
       composed_matrix_scan);
   m.def(
       "matrix_scan_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? "
-      "beta, int reversed_heads, Tensor? mask, bool delta) -> (Tensor, Tensor, Tensor, Tensor, "
-      "Tensor)");
+      "beta, int reversed_heads, Tensor? mask, bool delta, Tensor? reads) -> (Tensor, Tensor, "
+      "Tensor, Tensor, Tensor, Tensor)");
 }
 
 // Not a part of m.def(): tracing would look into it, and it differentiates.

@@ -10,16 +10,18 @@ namespace lra::ops {
 // or bfloat16, all of them parts of longer rows if need be; log_decay [B, L, H, 1] or [B,
 // L, H, K], at most 0 and finite, and beta [B, L, H], float64 with float64, else float32, like the
 // computation. Without beta, which is then 1, there is no delta rule. The mask, uint8 [B, L], ones
-// first, may be undefined.
+// first, may be undefined, and so may `reads`, of k's shape and type: what the delta rule reads by
+// instead of k.
 struct MatrixScanInput {
   Tensor q_BLGK, k_BLGK, v_BLHV, log_decay_BLHK, beta_BLH = {};
   int64_t reversed_heads = 0;
   Tensor mask_BL = {};
   bool delta = true;
+  Tensor reads_BLGK = {};
 };
 
 // o [B, L, H, V] with o_t = S_t^T q_t, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t u_t^T, where u_t
-// is beta_t v_t, or with `delta` beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T k_t)
+// is beta_t v_t, or with `delta` beta_t (v_t - (diag(exp(log_decay_t)) S_{t-1})^T reads_t)
 // (kernels/scan/matrix_scan.h). The last `reversed_heads` heads run from the end of each example.
 // Where the mask is 0, nothing is read, and o and gradients are 0.
 //
@@ -34,16 +36,21 @@ Tensor matrix_scan(const MatrixScanInput& in);
 // gradient, and K times as many for chunks with decays of rows.
 Tensor composed_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v,
                             const Tensor& log_decay, const MaybeTensor& beta,
-                            int64_t reversed_heads, const MaybeTensor& mask, bool delta);
+                            int64_t reversed_heads, const MaybeTensor& mask, bool delta,
+                            const MaybeTensor& reads);
 
-// The gradients of q, k, v, log_decay and beta, empty without one, for that of o, by the composed
-// version.
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> composed_matrix_scan_backward(
-    const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-    const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta);
+// The gradients of q, k, v, log_decay, beta and reads, empty without them, for that of o, by the
+// composed version.
+using MatrixScanGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const Tensor& q,
+                                                  const Tensor& k, const Tensor& v,
+                                                  const Tensor& log_decay, const MaybeTensor& beta,
+                                                  int64_t reversed_heads, const MaybeTensor& mask,
+                                                  bool delta, const MaybeTensor& reads);
 
 // CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
 void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-                       const MaybeTensor& beta, const MaybeTensor& mask);
+                       const MaybeTensor& beta, const MaybeTensor& mask, bool delta,
+                       const MaybeTensor& reads);
 
 }  // namespace lra::ops

@@ -15,9 +15,10 @@ namespace lra::ops {
 struct MatrixScanArguments {
   MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                       const Tensor& log_decay_in, const MaybeTensor& beta_in,
-                      int64_t reversed_heads, const MaybeTensor& mask, bool delta)
-      : reversed_heads(reversed_heads), delta(delta && beta_in) {
-    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask);
+                      int64_t reversed_heads, const MaybeTensor& mask, bool delta_in,
+                      const MaybeTensor& reads_in)
+      : reversed_heads(reversed_heads), delta(delta_in && beta_in) {
+    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask, delta, reads_in);
     q = with_even_rows(q_in.flatten(2));
     k = with_even_rows(k_in.flatten(2));
     v = with_even_rows(v_in.flatten(2));
@@ -27,6 +28,7 @@ struct MatrixScanArguments {
     values = v_in.size(3);
     log_decay = log_decay_in.contiguous();
     if (beta_in) beta = beta_in->contiguous();
+    if (reads_in) reads = with_even_rows(reads_in->flatten(2));
     lengths = lengths_of(mask);
   }
 
@@ -45,22 +47,21 @@ struct MatrixScanArguments {
             .q_row = row_stride(q),
             .k_row = row_stride(k),
             .v_row = row_stride(v),
+            .r_row = reads.defined() ? row_stride(reads) : 0,
             .q = const_data<T>(q),
             .k = const_data<T>(k),
             .v = const_data<T>(v),
+            .r = reads.defined() ? const_data<T>(reads) : nullptr,
             .log_decay = log_decay.const_data_ptr<W>(),
             .beta = beta.defined() ? beta.const_data_ptr<W>() : nullptr,
             .delta = delta,
             .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr};
   }
 
-  Tensor q, k, v, log_decay, beta, lengths;
+  Tensor q, k, v, log_decay, beta, reads, lengths;
   int64_t key_heads, heads, keys, values, reversed_heads;
   bool delta;
 };
-
-// The gradients of q, k, v, log_decay and beta, that of beta empty without one.
-using MatrixScanGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 // The backward pass for the gradient of o, with memory for its results. Needs the arguments while
 // it lives.
@@ -74,7 +75,8 @@ class MatrixScanResults {
         of_v_(at::empty(grad_.sizes(), in.v.options())),
         of_log_decay_(at::empty_like(in.log_decay)),
         of_beta_(in.beta.defined() ? at::empty_like(in.beta)
-                                   : at::empty({0}, in.log_decay.options())) {
+                                   : at::empty({0}, in.log_decay.options())),
+        of_reads_(in.reads.defined() ? at::empty_like(of_k_) : at::empty({0}, in.k.options())) {
     const std::array<int64_t, 4> of_o = {in.v.size(0), in.v.size(1), in.heads, in.values};
     LRA_CHECK_EQ(grad.sizes(), at::IntArrayRef(of_o));
   }
@@ -87,6 +89,7 @@ class MatrixScanResults {
             .grad_q = mutable_data<T>(of_q_),
             .grad_k = mutable_data<T>(of_k_),
             .grad_v = mutable_data<T>(of_v_),
+            .grad_r = mutable_data<T>(of_reads_),
             .grad_log_decay = of_log_decay_.mutable_data_ptr<W>(),
             .grad_beta = of_beta_.mutable_data_ptr<W>()};
   }
@@ -96,12 +99,13 @@ class MatrixScanResults {
     const auto of_keys = [&](const Tensor& t) {
       return in_.key_heads == in_.heads ? t : t.unflatten(2, {in_.key_heads, -1}).sum(3);
     };
-    return {of_keys(of_q_), of_keys(of_k_), of_v_, of_log_decay_, of_beta_};
+    return {of_keys(of_q_), of_keys(of_k_), of_v_,
+            of_log_decay_,  of_beta_,       in_.reads.defined() ? of_keys(of_reads_) : of_reads_};
   }
 
  private:
   const MatrixScanArguments& in_;
-  const Tensor grad_, of_q_, of_k_, of_v_, of_log_decay_, of_beta_;
+  const Tensor grad_, of_q_, of_k_, of_v_, of_log_decay_, of_beta_, of_reads_;
 };
 
 }  // namespace lra::ops

@@ -15,11 +15,18 @@ struct Kind {
   int64_t reversed_heads;
   bool scaled = false;
   int64_t key_heads = 2;
+  bool reads = false;
 
   bool has_beta() const { return delta || scaled; }
 };
-constexpr Kind kKinds[] = {{false, false, 0}, {false, true, 1},        {true, false, 1},
-                           {true, true, 1},   {false, false, 1, true}, {true, true, 1, false, 1}};
+constexpr Kind kKinds[] = {{false, false, 0},
+                           {false, true, 1},
+                           {true, false, 1},
+                           {true, true, 1},
+                           {false, false, 1, true},
+                           {true, true, 1, false, 1},
+                           {true, true, 1, false, 1, true},
+                           {false, true, 0, false, 2, true}};
 
 // The last heads turned around along L.
 Tensor in_time(const Tensor& t, int64_t reversed_heads) {
@@ -27,7 +34,7 @@ Tensor in_time(const Tensor& t, int64_t reversed_heads) {
   return at::cat({t.narrow(2, 0, rest), t.narrow(2, rest, reversed_heads).flip(1)}, 2);
 }
 
-// The states by the definition, one position after another; in is q, k, v, log decay, beta.
+// The states by the definition, one position after another; in is q, k, v, log decay, beta, reads.
 Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, const Tensor& mask) {
   std::vector<Tensor> in;
   for (const Tensor& t : inputs) {
@@ -46,7 +53,8 @@ Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, co
     const Tensor q = in[0].select(1, t).unsqueeze(3), k = in[1].select(1, t).unsqueeze(3);
     const Tensor decayed = in[3].select(1, t).unsqueeze(3).exp() * state;
     Tensor u = in[2].select(1, t).unsqueeze(2);
-    if (kind.delta) u = u - (decayed * k).sum(2, true);
+    const Tensor r = kind.reads ? in[5].select(1, t).unsqueeze(3) : k;
+    if (kind.delta) u = u - (decayed * r).sum(2, true);
     if (kind.has_beta()) u = in[4].select(1, t).unsqueeze(2).unsqueeze(3) * u;
     state = (decayed + k * u) * valid.select(1, t);
     rows.push_back((state * q).sum(2));
@@ -57,8 +65,8 @@ Tensor states_one_by_one(const std::vector<Tensor>& inputs, const Kind& kind, co
 TensorFunction scan_of(const Kind& kind, const Tensor& mask) {
   return [=](const std::vector<Tensor>& in) {
     const Tensor beta = kind.has_beta() ? in[4] : Tensor();
-    return matrix_scan(
-        {in[0], in[1], in[2], in[3], beta, kind.reversed_heads, mask, /*delta=*/!kind.scaled});
+    return matrix_scan({in[0], in[1], in[2], in[3], beta, kind.reversed_heads, mask,
+                        /*delta=*/!kind.scaled, kind.reads ? in[5] : Tensor()});
   };
 }
 
@@ -69,6 +77,7 @@ std::vector<Tensor> matrix_inputs(int64_t length, const Kind& kind) {
       random_tensor({3, length, kind.key_heads, keys}, 2), random_tensor({3, length, 2, values}, 3),
       -random_tensor({3, length, 2, kind.decays_of_rows ? keys : 1}, 4).abs()};
   if (kind.has_beta()) in.push_back(random_tensor({3, length, 2}, 5).abs());
+  if (kind.reads) in.push_back(random_tensor({3, length, kind.key_heads, keys}, 6));
   return in;
 }
 
@@ -101,7 +110,8 @@ TEST(MatrixScan, IsItsComposedVersion) {
       const TensorFunction composed = [&](const auto& x) {
         return composed_matrix_scan(x[0], x[1], x[2], x[3],
                                     kind.has_beta() ? std::optional(x[4]) : std::nullopt,
-                                    kind.reversed_heads, optional_tensor(mask), !kind.scaled);
+                                    kind.reversed_heads, optional_tensor(mask), !kind.scaled,
+                                    kind.reads ? std::optional(x[5]) : std::nullopt);
       };
       if (length == 0) {
         EXPECT_EQ(composed(in).sizes(), scan_of(kind, mask)(in).sizes());
@@ -110,10 +120,12 @@ TEST(MatrixScan, IsItsComposedVersion) {
       expect_agrees(composed, at::kDouble, scan_of(kind, mask), in,
                     {.value = 1e-12, .gradient = 1e-11});
       const auto got = differentiate(composed, in, at::kDouble);
-      const auto [of_q, of_k, of_v, of_log_decay, of_beta] =
+      const auto [of_q, of_k, of_v, of_log_decay, of_beta, of_reads] =
           composed_matrix_scan_backward(loss_weights(got.value), in[0], in[1], in[2], in[3],
                                         kind.has_beta() ? std::optional(in[4]) : std::nullopt,
-                                        kind.reversed_heads, optional_tensor(mask), !kind.scaled);
+                                        kind.reversed_heads, optional_tensor(mask), !kind.scaled,
+                                        kind.reads ? std::optional(in[5]) : std::nullopt);
+      EXPECT_EQ(of_reads.numel(), kind.reads ? in[5].numel() : 0);
       EXPECT_TRUE(at::equal(of_q, got.gradients[0]));
       EXPECT_TRUE(at::equal(of_log_decay, got.gradients[3]));
       EXPECT_EQ(of_beta.numel(), kind.has_beta() ? in[4].numel() : 0);
@@ -142,6 +154,9 @@ TEST(MatrixScan, RefusesOtherShapesAndTypes) {
   refuses(3, in[3].narrow(3, 0, 2));
   refuses(3, in[3].to(at::kFloat));
   refuses(4, in[4].unsqueeze(3));
+  EXPECT_THROW(matrix_scan({in[0], in[1], in[2], in[3], in[4], 0, {}, true, in[0].narrow(3, 0, 4)}),
+               CheckFailure);
+  EXPECT_THROW(matrix_scan({in[0], in[1], in[2], in[3], in[4], 0, {}, false, in[0]}), CheckFailure);
   EXPECT_THROW(scan_of({true, true, 1}, at::ones({3, 7}, at::kByte))(in), CheckFailure);
 }
 

@@ -12,9 +12,10 @@ struct SelectiveScanArguments {
   SelectiveScanArguments(const Tensor& x_in, const Tensor& dt_in, const Tensor& a_in,
                          const Tensor& b_in, const Tensor& c_in, const Tensor& dt_bias_in,
                          const MaybeTensor& bias_in, const MaybeTensor& skip_in, bool reversed,
-                         const MaybeTensor& mask)
+                         const MaybeTensor& mask, const MaybeTensor& frequency_in)
       : reversed(reversed) {
-    check_selective_scan(x_in, dt_in, a_in, b_in, c_in, dt_bias_in, bias_in, skip_in, mask);
+    check_selective_scan(x_in, dt_in, a_in, b_in, c_in, dt_bias_in, bias_in, skip_in, mask,
+                         frequency_in);
     x = x_in.contiguous();
     dt = dt_in.contiguous();
     a = a_in.contiguous();
@@ -23,6 +24,7 @@ struct SelectiveScanArguments {
     dt_bias = dt_bias_in.contiguous();
     if (bias_in) bias = bias_in->contiguous();
     if (skip_in) skip = skip_in->contiguous();
+    if (frequency_in) frequency = frequency_in->contiguous();
     lengths = lengths_of(mask);
   }
 
@@ -45,18 +47,19 @@ struct SelectiveScanArguments {
             .c = const_data<T>(c),
             .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr,
             .a = a.const_data_ptr<W>(),
+            .frequency = optional(frequency),
             .bias = optional(bias),
             .dt_bias = dt_bias.const_data_ptr<W>(),
             .skip = optional(skip)};
   }
 
-  Tensor x, dt, a, b, c, dt_bias, bias, skip, lengths;
+  Tensor x, dt, a, b, c, dt_bias, bias, skip, frequency, lengths;
   bool reversed;
 };
 
-// The gradients of x, dt, a, b, c, dt_bias, bias and skip.
+// The gradients of x, dt, a, b, c, dt_bias, bias, skip and frequency, the last empty without one.
 using SelectiveScanGradients =
-    std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+    std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 // The backward pass for the gradient of y, with memory for its results. Needs the arguments while
 // it lives.
@@ -69,7 +72,7 @@ class SelectiveScanResults {
         of_dt_(at::empty_like(in.x)),
         of_b_(at::empty_like(in.b)),
         of_c_(at::empty_like(in.c)),
-        of_parameters_(at::empty({2 * in.a.numel() + 2 * in.x.size(2)}, in.a.options())) {
+        of_parameters_(at::empty({(2 * in.b.size(3) + 2) * in.x.size(2)}, in.a.options())) {
     LRA_CHECK_EQ(grad.sizes(), in.x.sizes());
   }
 
@@ -85,10 +88,13 @@ class SelectiveScanResults {
   }
 
   SelectiveScanGradients gradients() const {
-    const int64_t pairs = in_.a.numel(), channels = in_.x.size(2);
-    const auto parts = of_parameters_.split_with_sizes({pairs, pairs, channels, channels});
-    return {of_x_, of_dt_,   parts[0].view(in_.a.sizes()), of_b_,
-            of_c_, parts[2], parts[1].view(in_.a.sizes()), parts[3]};
+    const int64_t channels = in_.x.size(2), pairs = in_.a.numel();
+    const int64_t all = in_.b.size(3) * channels;
+    const auto parts =
+        of_parameters_.split_with_sizes({pairs, all - pairs, all, channels, channels});
+    const auto rows = [&](const Tensor& t) { return t.view({-1, channels}); };
+    return {of_x_,    of_dt_,         rows(parts[0]), of_b_,         of_c_,
+            parts[3], rows(parts[2]), parts[4],       rows(parts[1])};
   }
 
  private:

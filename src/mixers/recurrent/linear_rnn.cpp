@@ -1,0 +1,88 @@
+// A linear recurrent network with a dense matrix, the baseline of the LRU's paper (Orvieto et al.
+// 2023, arXiv:2303.06349, section 3.1): h_t = W h_{t-1} + B u_t, y_t = C h_t + D u_t, followed by
+// GELU, the block's dropout and a gated linear unit (GatedOutput). A second direction runs from the
+// end of the sequence with the same W and B; its states have their own columns of C.
+//
+// Pairs of tokens are the tokens of a recurrence of half the length, with W^2: a pair's input is
+// W v + v' of its two inputs, and its state is that of its second token. Halving goes on down to
+// one token, so that all tokens are in matrix products, of 2 N^2 multiplications each together.
+//
+// Initially W is `radius` times a random orthogonal matrix, and B is scaled by sqrt(1 - radius^2),
+// which keeps the variance of the state at that of the input. The paper's Glorot matrix has
+// eigenvalues outside the unit circle, whose powers grow over thousands of tokens.
+#include <cmath>
+
+#include "layers/gated_output.h"
+#include "mixers/random_features.h"
+#include "mixers/sequence_layer.h"
+#include "mixers/specs/linear_rnn.h"
+#include "ops/composed.h"
+#include "ops/linear.h"
+#include "ops/precision.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// h[t] = W h[t - 1] + v[t], or `from_end` h[t] = W h[t + 1] + v[t], over [B, L, N]. Pairs begin at
+// the first token in both cases, so that padding behind an example moves none.
+Tensor dense_states(const Tensor& v_BLN, const Tensor& w_NN, bool from_end) {
+  const int64_t length = v_BLN.size(1);
+  if (length <= 1) return v_BLN;
+  const Tensor pairs = at::constant_pad_nd(v_BLN, {0, 0, 0, length % 2}).unflatten(1, {-1, 2});
+  const Tensor first = pairs.select(2, from_end), second = pairs.select(2, !from_end);
+  const Tensor squared = ops::linear(w_NN, w_NN.t());
+  const Tensor at_second = dense_states(second + ops::linear(first, w_NN), squared, from_end);
+  const Tensor before = from_end ? at::constant_pad_nd(at_second.slice(1, 1), {0, 0, 0, 1})
+                                 : at::constant_pad_nd(at_second.slice(1, 0, -1), {0, 0, 1, 0});
+  const Tensor at_first = first + ops::linear(before, w_NN);
+  const Tensor both = from_end ? at::stack({at_second, at_first}, 2)  //
+                               : at::stack({at_first, at_second}, 2);
+  return both.flatten(1, 2).narrow(1, 0, length);
+}
+
+class LinearRnn : public SequenceLayer {
+ public:
+  using Config = LinearRnnConfig;
+
+  LinearRnn(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
+    const int64_t dim = shape.model_dim, states = config.states;
+    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
+    w_ = register_in_group(
+        "ssm", "w",
+        (config.radius * scale(states) *
+         orthogonal_features(states, states, FeatureNorms::kFixed, init.of("w").key()))
+            .to(init.device()));
+    b_ = register_parameter(
+        "b", init.of("b").normal({states, dim},
+                                 std::sqrt(1 - config.radius * config.radius) * scale(dim)));
+    c_ = register_parameter(
+        "c", init.of("c").normal({dim, config.bidirectional ? 2 : 1, states}, scale(states)));
+    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    output_ = add<layers::GatedOutput>("output", init, dim, config.output);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const ops::MaybeTensor mask = ops::optional_tensor(context.mask_BL);
+    const Tensor v_BLN =
+        ops::without_padding(ops::linear(u_BLD, b_), mask).to(ops::wide_type(u_BLD));
+    std::vector<Tensor> states = {dense_states(v_BLN, w_, false)};
+    if (c_.size(1) == 2) states.push_back(dense_states(v_BLN, w_, true));
+    const Tensor y_BLD = ops::linear(at::cat(states, 2).to(u_BLD.scalar_type()), c_.flatten(1));
+    return output_->forward(y_BLD + u_BLD * ops::beside(skip_, u_BLD), context);
+  }
+
+ private:
+  Tensor w_;     // [N, N]
+  Tensor b_;     // [N, D]
+  Tensor c_;     // [D, directions, N]
+  Tensor skip_;  // D of the recurrence, [D]
+  std::shared_ptr<layers::GatedOutput> output_;
+};
+
+}  // namespace
+
+constinit const LayerMaker kMakeLinearRnn = make_layer<LinearRnn>;
+
+}  // namespace lra::mixers
