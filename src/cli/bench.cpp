@@ -88,11 +88,6 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
   return record;
 }
 
-std::string record_folder(const BenchArguments& a, const std::string& model) {
-  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
-         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
-}
-
 std::string record_file(const BenchArguments& a, const std::string& model) {
   return record_folder(a, model) + "/record.json";
 }
@@ -306,21 +301,20 @@ void add_choices(CLI::App& command, BenchArguments& a) {
 
 }  // namespace
 
-training::RunConfig measured_config(const std::string& task, const std::string& model,
-                                    const std::string& preset, int64_t length,
-                                    std::vector<std::string> sets, const std::string& data) {
-  if (has_length_setting(task) && length > 0)
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
+  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
+  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
+  if (has_length_setting(a.task) && length > 0)
     sets.push_back("task.length=" + std::to_string(length));
-  auto config =
-      training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
+  const std::string data = training::data_root(a.data.value_or(""));
+  auto config = training::resolve_on_data(a.task, model, a.preset, 0, data, {}, sets);
   training::refuse_masked(config, "lra bench");
   return config;
 }
 
-training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
-  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
-  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
-  return measured_config(a.task, model, a.preset, length, sets, a.data.value_or(""));
+std::string record_folder(const BenchArguments& a, const std::string& model) {
+  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
+         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
 }
 
 void add_bench(CLI::App& app, Program& program) {

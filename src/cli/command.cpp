@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <map>
 
 #include "base/command_text.h"
 #include "data/manifest.h"
 #include "io/progress.h"
 #include "io/toml.h"
+#include "mixers/all.h"
 #include "report/tables/literature.h"
 #include "training/settings/presets.h"
 #include "training/settings/shipped_configs.h"
@@ -134,7 +136,11 @@ report::Literature published_results() {
   const std::string name = "literature.json";
   const std::string edited = training::edited_config(name);
   if (!edited.empty()) print_message(edited + ": its figures are shown as unverified");
-  return report::read_literature(training::config_folder() + "/" + name, edited);
+  std::map<std::string, std::string> families;
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers)
+    families.emplace(spec->name, spec->family);
+  return report::read_literature(training::config_folder() + "/" + name, std::move(families),
+                                 edited);
 }
 
 void refuse(const std::string& where, const std::string& what, const std::string& expected,

@@ -123,13 +123,10 @@ struct BenchArguments {
   std::vector<CheckFinding> findings;  // about the data
 };
 // The settings of a measurement. Images have their own length, regardless of `length`; 0 leaves it
-// to the preset. `data` is the data root, as for --data.
-training::RunConfig measured_config(const std::string& task, const std::string& model,
-                                    const std::string& preset, int64_t length,
-                                    std::vector<std::string> sets = {},
-                                    const std::string& data = "");
-// The same of the arguments.
+// to the preset.
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
+// Where the record of a model's measurements is below a.out.
+std::string record_folder(const BenchArguments& a, const std::string& model);
 // The child's part of lra bench: one measurement, printed as JSON.
 ExitCode measure_one(const BenchArguments& a, const std::string& device);
 

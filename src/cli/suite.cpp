@@ -38,56 +38,64 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   }
 }
 
-std::string bench_folder(const Suite& suite) { return suite.folder + "/bench"; }
-
-std::string measured_folder(const Suite& suite, const std::string& model) {
-  return bench_folder(suite) + "/" + suite.bench->task + "-" + model + "-train";
+// What the suite measures, as arguments of lra bench.
+BenchArguments measurements_of(const Suite& suite) {
+  const SuiteBench& bench = *suite.bench;
+  BenchArguments a;
+  a.task = bench.task;
+  a.preset = bench.preset;
+  a.models = suite.models;
+  a.lengths = suite.bench_lengths;
+  a.batch = bench.batch;
+  a.windows = bench.windows;
+  a.window_seconds = bench.window_seconds;
+  a.out = suite.folder + "/bench";
+  return a;
 }
 
 // True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
-bool is_measured(const Suite& suite, const std::string& model, const std::string& device) {
-  const SuiteBench& bench = *suite.bench;
-  const std::string path = measured_folder(suite, model) + "/record.json";
+bool is_measured(const BenchArguments& a, const std::string& model, const std::string& device) {
+  const std::string path = record_folder(a, model) + "/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
-  const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
+  const auto config = config_of(a, model, a.lengths.front());
   if (record.status != RunStatus::kDone || record.provenance.device != device_title(device) ||
       canonical_text(record.config) != canonical_text(config.to_table())) {
     return false;
   }
-  return std::ranges::all_of(suite.bench_lengths, [&](int64_t length) {
+  return std::ranges::all_of(a.lengths, [&](int64_t length) {
     return std::ranges::any_of(record.measurements, [&](const Measurement& m) {
-      return m.length == length && m.batch == bench.batch && m.windows == bench.windows;
+      return m.length == length && m.batch == a.batch && m.windows == a.windows;
     });
   });
 }
 
 // Measures the models that have no complete measurement. Returns the code to end with.
 ExitCode run_bench(const Suite& suite, const Program& program) {
-  const SuiteBench& bench = *suite.bench;
-  std::vector<std::string> models = suite.models;
+  const BenchArguments a = measurements_of(suite);
+  std::vector<std::string> models = a.models;
   std::erase_if(models, [&](const std::string& model) {
-    return is_measured(suite, model, program.common.device);
+    return is_measured(a, model, program.common.device);
   });
   if (models.empty()) return ExitCode::kDone;
-  std::vector<std::string> words = {"bench", "--json", "--task", bench.task};
+  std::vector<std::string> words = {"bench", "--json", "--task", a.task};
   const auto add = [&](const std::string& flag, const std::string& value) {
     words.insert(words.end(), {flag, value});
   };
-  add("--preset", bench.preset);
+  add("--preset", a.preset);
   for (const std::string& model : models) add("--models", model);
-  for (const int64_t length : suite.bench_lengths) add("--lengths", std::to_string(length));
-  add("--batch", std::to_string(bench.batch));
-  add("--windows", std::to_string(bench.windows));
-  add("--window-seconds", std::to_string(bench.window_seconds));
-  add("--out", bench_folder(suite));
+  for (const int64_t length : a.lengths) add("--lengths", std::to_string(length));
+  add("--batch", std::to_string(a.batch));
+  add("--windows", std::to_string(a.windows));
+  add("--window-seconds", std::to_string(a.window_seconds));
+  add("--out", a.out);
   words.push_back("--replace");
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
   add("--device", program.common.device);
-  say(program, "speed and memory of the " + bench.preset + " " + bench.task + " model, batch " +
-                   std::to_string(bench.batch));
+  say(program, "speed and memory of the " + a.preset + " " + a.task + " model, batch " +
+                   std::to_string(a.batch));
   const int exit_code = run_self(words).exit_code;
   if (exit_code == 0 || stop_requested()) return ExitCode::kDone;
   std::fprintf(stderr, "lra: the measurements ended with %s\n", describe_end(exit_code).c_str());
@@ -101,8 +109,9 @@ std::set<std::filesystem::path> own_folders(const Suite& suite, const std::vecto
     if (!suite.sweep || cell.is_chosen)
       folders.insert(std::filesystem::weakly_canonical(cell.folder));
   if (!suite.bench) return folders;
+  const BenchArguments measured = measurements_of(suite);
   for (const std::string& model : suite.models) {
-    folders.insert(std::filesystem::weakly_canonical(measured_folder(suite, model)));
+    folders.insert(std::filesystem::weakly_canonical(record_folder(measured, model)));
   }
   return folders;
 }

@@ -394,6 +394,12 @@ TOML
   sed -i 's/^lengths.*/lengths = [16, 48]/' measured.toml
   suite measured measured.toml || fail "with other lengths, the measuring suite ended with $?"
   [[ $(field $record measurements 1 length) == 48 ]] || fail "the new length was not measured"
+  # The preset of S4D trains in bfloat16, and is measured in float32.
+  sed 's/^models.*/models = ["s4d"]/' measured.toml >precise.toml
+  suite precise precise.toml || fail "the suite that measures S4D ended with $?: $(tail -n 3 err)"
+  record=precise/bench/listops-s4d-train/record.json before=$(stat -c %y $record)
+  suite precise precise.toml || fail "again, the suite that measures S4D ended with $?"
+  [[ $(stat -c %y $record) == "$before" ]] || fail "a measurement of a bfloat16 preset was repeated"
   # Images have one length, and no setting for it.
   sed 's/^task = .*/task = "pathfinder"/; s/^lengths.*/lengths = [1024]/' measured.toml >images.toml
   for _ in first again; do

@@ -10,6 +10,7 @@ struct BigBirdConfig {
       .name = "bigbird",
       .title = "BigBird",
       .paper = "Zaheer et al. 2020, arXiv:2007.14062",
+      .family = "fixed pattern",
       .cost = "L b",
       .facts = {.attention_weights = true, .attention_dropout = true}};
   int64_t block = 64, random_blocks = 3;

@@ -9,7 +9,7 @@ struct ChordMixerConfig {
   static constexpr LayerSpec kSpec = {.name = "chordmixer",
                                       .title = "ChordMixer",
                                       .paper = "Khalitov et al. 2023, arXiv:2206.05852",
-                                      .family = "mixing",
+                                      .family = "rotation",
                                       .cost = "L",
                                       .facts = {.bound_to_length = true}};
   int64_t hidden = 0;

@@ -13,7 +13,7 @@ struct LinearRnnConfig {
   static constexpr LayerSpec kSpec = {.name = "linear_rnn",
                                       .title = "Linear RNN",
                                       .paper = "Orvieto et al. 2023, arXiv:2303.06349, section 3.1",
-                                      .family = "dense recurrence",
+                                      .family = "linear recurrence",
                                       .cost = "L N^2",
                                       .groups = kLinearRnnGroups};
   std::string output = "glu";

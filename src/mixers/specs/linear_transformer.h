@@ -9,6 +9,7 @@ struct LinearTransformerConfig {
   static constexpr LayerSpec kSpec = {.name = "linear_transformer",
                                       .title = "Linear Transformer",
                                       .paper = "Katharopoulos et al. 2020, arXiv:2006.16236",
+                                      .family = "linear attention",
                                       .cost = "L E",
                                       .facts = {.attention_weights = true}};
   double eps = 1e-6;

@@ -9,6 +9,7 @@ struct LinformerConfig {
   static constexpr LayerSpec kSpec = {.name = "linformer",
                                       .title = "Linformer",
                                       .paper = "Wang et al. 2020, arXiv:2006.04768",
+                                      .family = "low rank",
                                       .cost = "L k",
                                       .facts = {.attention_dropout = true}};
   int64_t rank = 256;

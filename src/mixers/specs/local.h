@@ -10,6 +10,7 @@ struct LocalConfig {
       .name = "local",
       .title = "Local Attention",
       .paper = "Tay et al. 2021, arXiv:2011.04006, B.1",
+      .family = "fixed pattern",
       .cost = "L b",
       .facts = {.attention_weights = true, .attention_dropout = true}};
   int64_t block = 50;

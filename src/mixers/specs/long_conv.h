@@ -13,7 +13,7 @@ struct LongConvConfig {
   static constexpr LayerSpec kSpec = {.name = "long_conv",
                                       .title = "Long Convolution",
                                       .paper = "Fu et al. 2023, arXiv:2302.06646",
-                                      .family = "convolution",
+                                      .family = "long convolution",
                                       .cost = "L log L",
                                       .facts = {.draws_in_training = true},
                                       .groups = kLongConvGroups};

@@ -10,6 +10,7 @@ struct LongformerConfig {
       .name = "longformer",
       .title = "Longformer",
       .paper = "Beltagy et al. 2020, arXiv:2004.05150",
+      .family = "fixed pattern",
       .cost = "L w",
       .facts = {.attention_weights = true, .attention_dropout = true}};
   int64_t window = 512, global_tokens = 1;

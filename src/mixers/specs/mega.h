@@ -9,7 +9,7 @@ struct MegaConfig {
   static constexpr LayerSpec kSpec = {.name = "mega",
                                       .title = "Mega",
                                       .paper = "Ma et al. 2023, arXiv:2209.10655",
-                                      .family = "attention",
+                                      .family = "gated attention",
                                       .cost = "L^2 or L chunk"};
   int64_t ema_dim = 16, z_dim = 64, v_dim = 128, chunk = 0;
   bool bidirectional = true;

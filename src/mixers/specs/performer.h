@@ -10,6 +10,7 @@ struct PerformerConfig {
       .name = "performer",
       .title = "Performer",
       .paper = "Choromanski et al. 2021, arXiv:2009.14794",
+      .family = "linear attention",
       .cost = "L m",
       .facts = {.attention_weights = true, .draws_in_training = true}};
   std::string features = "softmax";

@@ -10,6 +10,7 @@ struct ReformerConfig {
       .name = "reformer",
       .title = "Reformer",
       .paper = "Kitaev et al. 2020, arXiv:2001.04451",
+      .family = "learned pattern",
       .cost = "L log L",
       .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}};
   static constexpr int64_t kMostBuckets = 1 << 16;

@@ -10,6 +10,7 @@ struct SinkhornConfig {
       .name = "sinkhorn",
       .title = "Sinkhorn Transformer",
       .paper = "Tay et al. 2020, arXiv:2002.11296",
+      .family = "learned pattern",
       .cost = "L b + (L/b)^2",
       .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}};
   int64_t block = 50, iterations = 5;

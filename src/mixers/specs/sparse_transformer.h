@@ -10,6 +10,7 @@ struct SparseTransformerConfig {
       .name = "sparse_transformer",
       .title = "Sparse Transformer",
       .paper = "Child et al. 2019, arXiv:1904.10509",
+      .family = "fixed pattern",
       .cost = "L sqrt(L)",
       .facts = {.attention_weights = true, .attention_dropout = true}};
   std::string pattern = "fixed";

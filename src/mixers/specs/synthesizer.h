@@ -10,6 +10,7 @@ struct SynthesizerConfig {
       .name = "synthesizer",
       .title = "Synthesizer",
       .paper = "Tay et al. 2020, arXiv:2005.00743",
+      .family = "low rank",
       .cost = "L^2",
       .facts = {.attention_weights = true, .attention_dropout = true}};
   std::string variant = "factorized_random";

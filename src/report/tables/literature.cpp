@@ -63,15 +63,12 @@ std::optional<double> PublishedResult::average(int num_tasks) const {
   return sum / num_tasks;
 }
 
-Literature read_literature(const std::string& path, const std::string& edited) {
+Literature read_literature(const std::string& path, std::map<std::string, std::string> families,
+                           const std::string& edited) {
   const Json document = read_json_file(path);
   JsonFields fields(document, path);
   fields.get<std::string>("about");
-  Literature literature;
-  fields.object("families");
-  for (const auto& [model, family] : document.at("families").items()) {
-    literature.families[model] = family.get<std::string>();
-  }
+  Literature literature{.families = std::move(families), .results = {}};
   for (const Json& row : fields.array("results")) {
     PublishedResult& result = literature.results.emplace_back(parse_result(row, path));
     if (edited.empty()) continue;

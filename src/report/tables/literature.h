@@ -30,10 +30,12 @@ struct Literature {
   std::vector<PublishedResult> results;         // best average of six first, then of five
 };
 
-// Reads configs/literature.json and adds the eleven models of the Long Range Arena paper. Throws
-// lra::Error for a file that is not as described there. If the file was edited, `edited` says so:
-// its figures are then unverified, whatever it says of them.
-Literature read_literature(const std::string& path, const std::string& edited = "");
+// Reads configs/literature.json and adds the eleven models of the Long Range Arena paper;
+// `families` are those of our models. Throws lra::Error for a file that is not as described there.
+// If the file was edited, `edited` says so: its figures are then unverified, whatever it says of
+// them.
+Literature read_literature(const std::string& path, std::map<std::string, std::string> families,
+                           const std::string& edited = "");
 
 // Empty for a model that has none.
 std::string family_of(const Literature& literature, const std::string& model);

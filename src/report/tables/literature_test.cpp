@@ -14,10 +14,12 @@ using ::testing::HasSubstr;
 
 std::string file_with(const std::string& results) {
   const std::string path = ::testing::TempDir() + "/literature.json";
-  write_file_atomically(
-      path,
-      R"({"about": "", "families": {"local": "fixed pattern"}, "results": [)" + results + "]}");
+  write_file_atomically(path, R"({"about": "", "results": [)" + results + "]}");
   return path;
+}
+
+Literature literature_of(const std::string& results, const std::string& edited = "") {
+  return read_literature(file_with(results), {{"local", "fixed pattern"}}, edited);
 }
 
 constexpr const char* kResult = R"({"model": "S0", "family": "state space", "source": "a paper",
@@ -25,7 +27,7 @@ constexpr const char* kResult = R"({"model": "S0", "family": "state space", "sou
     "pathfinder": 95, "pathx": "FAIL"}})";
 
 TEST(Literature, AFailureCountsAsChanceInTheAverageOfSix) {
-  const Literature literature = read_literature(file_with(kResult));
+  const Literature literature = literature_of(kResult);
   const PublishedResult& best = literature.results.at(0);
   EXPECT_EQ(best.model, "S0");
   EXPECT_NEAR(*best.average(kNumScoredTasks), 82, 1e-9);
@@ -34,7 +36,7 @@ TEST(Literature, AFailureCountsAsChanceInTheAverageOfSix) {
 }
 
 TEST(Literature, HoldsThePapersOwnModels) {
-  const Literature literature = read_literature(file_with(kResult));
+  const Literature literature = literature_of(kResult);
   ASSERT_EQ(literature.results.size(), 1 + paper_models().size());
   EXPECT_EQ(literature_table(literature).rows.size(), literature.results.size());
   for (const PublishedResult& result : literature.results) {
@@ -45,8 +47,8 @@ TEST(Literature, HoldsThePapersOwnModels) {
 }
 
 TEST(Literature, WithoutAFigureThereIsNoAverage) {
-  const Literature literature = read_literature(file_with(
-      R"({"model": "P", "family": "f", "source": "s", "kind": "own", "accuracy": {"pathx": 61.4}})"));
+  const Literature literature = literature_of(
+      R"({"model": "P", "family": "f", "source": "s", "kind": "own", "accuracy": {"pathx": 61.4}})");
   const PublishedResult& last = literature.results.back();
   EXPECT_EQ(last.model, "P");
   EXPECT_FALSE(last.average(kNumPaperTasks));
@@ -55,8 +57,8 @@ TEST(Literature, WithoutAFigureThereIsNoAverage) {
 
 TEST(Literature, RefusesATaskThatNobodyKnows) {
   try {
-    read_literature(file_with(
-        R"({"model": "P", "family": "f", "source": "s", "kind": "own", "accuracy": {"pathy": 1}})"));
+    literature_of(
+        R"({"model": "P", "family": "f", "source": "s", "kind": "own", "accuracy": {"pathy": 1}})");
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("pathy"));
@@ -64,7 +66,7 @@ TEST(Literature, RefusesATaskThatNobodyKnows) {
 }
 
 TEST(Literature, FiguresOfAnEditedFileAreUnverified) {
-  const Literature literature = read_literature(file_with(kResult), "the file was edited");
+  const Literature literature = literature_of(kResult, "the file was edited");
   for (const PublishedResult& result : literature.results) {
     const bool from_file = result.model == "S0";
     EXPECT_EQ(result.kind, from_file ? "unverified" : "own") << result.model;
