@@ -41,7 +41,7 @@ BUDGETS = {
     "base io records": 7560,
     "data checks tasks": 14650,
     "kernels ops": 26350,
-    "layers mixers models": 7640,
+    "layers mixers models": 7670,
     "training": 7070,
     "analysis python": 2805,
     "report": 8130,

@@ -55,8 +55,8 @@ int64_t state_scan_flops(Inputs in) {
   return in[0].toTensor().numel() / 2 * (in[2].toBool() ? 2 : 1) * 8;
 }
 
-// For each state of a channel: its step's product with the rate, the state's and the output's
-// multiply-adds, and the input's product. The exponential is one operation. in: x, dt, a [N, D].
+// For each state, two if it is complex: its step's product with the rate, the state's and the
+// output's multiply-adds, the input's product, one for the exponential. in: x, dt, a, b.
 int64_t selective_scan_flops(Inputs in) {
   return in[0].toTensor().numel() * in[3].toTensor().size(3) * 7;
 }

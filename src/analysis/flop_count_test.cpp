@@ -47,8 +47,9 @@ TEST(FlopCount, GrowsWithTheBatchInEveryModel) {
     const int64_t one = count(model, {}, 1);
     // The blocks of ChordMixer have no feed-forward layer besides its own.
     EXPECT_GT(one, model == "chordmixer" ? 0 : kRest) << model;
-    // Reformer's pairs depend on where the random hash puts the rows of an example.
-    if (model != "reformer") {
+    // Reformer's pairs depend on where the random hash puts the rows of an example; the powers of
+    // the linear RNN's matrix are made once for a batch.
+    if (model != "reformer" && model != "linear_rnn") {
       EXPECT_EQ(count(model, {}, 3), 3 * one) << model;
     }
   }

@@ -102,9 +102,11 @@ class Mamba : public SequenceLayer {
     const bool reversed = direction == 1;
     const auto type = ops::wide_type(x);
     const Tensor kernel = conv_[direction].to(type);
-    const Tensor u = ops::convolution_silu(x, mask_BL, reversed ? kernel.flip(1) : kernel,
-                                           conv_bias_[direction].to(type),
-                                           reversed ? config_.conv_width - 1 : 0);
+    const Tensor local = ops::convolution_silu(x, mask_BL, reversed ? kernel.flip(1) : kernel,
+                                               conv_bias_[direction].to(type),
+                                               reversed ? config_.conv_width - 1 : 0);
+    // Steps rounded to bfloat16 would turn the phases of complex states.
+    const Tensor u = config_.complex_states ? local.to(type) : local;
     const int64_t blocks = config_.blocks, rank = config_.dt_rank, numbers = state_numbers();
     std::vector<Tensor> rows;  // those of r, b and c in all blocks
     for (const Tensor& part : select_[direction].split_with_sizes({rank, numbers, numbers}, 1)) {
@@ -117,17 +119,19 @@ class Mamba : public SequenceLayer {
     const auto of_states = [&](const Tensor& t) {
       return t.defined() ? t[direction].t().to(type) : Tensor();
     };
-    return ops::selective_scan({.x_BLD = u,
-                                .dt_BLD = ops::linear(selected[0], step),
-                                .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
-                                .b_BLGN = selected[1].unflatten(2, {blocks, numbers}),
-                                .c_BLGN = selected[2].unflatten(2, {blocks, numbers}),
-                                .dt_bias_D = step_bias_[direction].to(type),
-                                .bias_ND = of_states(b_bias_),
-                                .skip_D = skip_[direction].to(type),
-                                .reversed = reversed,
-                                .mask_BL = mask_BL,
-                                .frequency_ND = of_states(frequency_)});
+    const Tensor y =
+        ops::selective_scan({.x_BLD = u,
+                             .dt_BLD = ops::linear(selected[0], step),
+                             .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
+                             .b_BLGN = selected[1].unflatten(2, {blocks, numbers}),
+                             .c_BLGN = selected[2].unflatten(2, {blocks, numbers}),
+                             .dt_bias_D = step_bias_[direction].to(type),
+                             .bias_ND = of_states(b_bias_),
+                             .skip_D = skip_[direction].to(type),
+                             .reversed = reversed,
+                             .mask_BL = mask_BL,
+                             .frequency_ND = of_states(frequency_)});
+    return y.to(x.scalar_type());
   }
 
   Config config_;

@@ -47,6 +47,9 @@ def about(seed=SEED):
     return About(WIDTH, HEADS, HEAD_DIM, MAX_LENGTH, seed=seed)
 
 
+WIDE = About(width=384, heads=4, head_dim=96, max_length=70)  # beyond the limits of default widths
+
+
 def defined(name, x, valid, weights, settings, seed):
     """The result of the definition; arrays or tensors in, a tensor of float64 out."""
     wide = {key: torch.as_tensor(value).double() for key, value in weights.items()}
@@ -66,15 +69,15 @@ def is_present(when, settings):
     return (json.dumps(value) if isinstance(value, bool) else str(value)) in wanted.split(", ")
 
 
-def documented_tensors(name, settings):
+def documented_tensors(name, settings, about):
     """{tensor: shape} that docs/mixers.md promises."""
     sections = re.split(r"^## ", pathlib.Path("docs/mixers.md").read_text(), flags=re.MULTILINE)
     section = [s for s in sections if s.startswith(f"`{name}`")]
     assert section, f"docs/mixers.md has no section '## `{name}`'"
-    values = {"D": WIDTH, "H": HEADS, "E": HEAD_DIM, "Lmax": MAX_LENGTH,
+    values = {"D": about.width, "H": about.heads, "E": about.head_dim, "Lmax": about.max_length,
               "directions": 1 + settings.get("bidirectional", False), **settings}
     if hasattr(LAYERS[name], "sizes"):
-        values |= LAYERS[name].sizes(settings, about())
+        values |= LAYERS[name].sizes(settings, about)
     shapes = {}
     for tensor, shape, when in re.findall(r"^\| `(\S+)` \| \[(.*)\] \| (.*) \|$", section[0],
                                           flags=re.MULTILINE):
@@ -106,7 +109,7 @@ def check_case(name, settings, dtype, folder, thorough):
     weights = {key: value for key, value in masked.items() if key != "y"}
     shapes = {key: list(value.shape) for key, value in weights.items()}
     full = {**default_settings(name), **settings}
-    assert shapes == documented_tensors(name, full), f"{name} {settings}: tensors are {shapes}"
+    assert shapes == documented_tensors(name, full, about()), f"{name} {settings}: tensors are {shapes}"
     cases = [(masked["y"], mask, SEED)]
     if thorough:
         whole = run_mixer(name, folder, {"x": x}, settings, *SIZES, "--seed", SEED)
@@ -120,6 +123,20 @@ def check_case(name, settings, dtype, folder, thorough):
         error = difference(name, y, x, valid, weights, settings, seed)
         assert error <= TOLERANCE[dtype], f"{name} {settings} {dtype.__name__}: {error:.1e}"
     print(f"ok: {name} {settings} {dtype.__name__}: {error:.1e}")
+
+
+def check_wide(name):
+    """Tensors and values of a wide layer with default settings."""
+    layer = lra.nn.mixers()[name](WIDE.width, heads=WIDE.heads, max_length=WIDE.max_length).to(torch.float64).eval()
+    shapes = {key: list(value.shape) for key, value in layer.state_dict().items()}
+    settings = default_settings(name)
+    assert shapes == documented_tensors(name, settings, WIDE), f"{name}, wide: tensors are {shapes}"
+    x = torch.from_numpy(np.random.default_rng(8).normal(0, 1, (1, 20, WIDE.width)))
+    with torch.no_grad():
+        exact = LAYERS[name].layer(x, torch.ones(1, 20, dtype=torch.bool), layer.state_dict(), settings, WIDE)
+        error = (layer(x) - exact).abs().max() / exact.abs().max()
+    assert error <= TOLERANCE[np.float64], f"{name}, wide: {error:.1e}"
+    print(f"ok: {name} wide: {error:.1e}")
 
 
 def check_gradients(name, settings):
@@ -238,6 +255,7 @@ def main():
                     check_gradients(name, settings)
             check_case(name, first, np.float32, folder, False)
             check_bf16(name, first, folder)
+            check_wide(name)
         check_subnormal_numbers(folder)
         check_errors(folder)
 

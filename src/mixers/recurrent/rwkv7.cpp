@@ -41,9 +41,8 @@ class Rwkv7 : public SequenceLayer {
   Rwkv7(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : directions_(config.bidirectional ? 2 : 1) {
     const int64_t dim = shape.model_dim;
-    const int64_t share = std::max<int64_t>(1, dim / (dim % 4 == 0 ? 4 : 2));
     const int64_t width =
-        config.head_channels > 0 ? config.head_channels : std::min<int64_t>(share, 64);
+        config.head_channels > 0 ? config.head_channels : usual_width(dim, directions_);
     if (dim % width != 0) {
       throw Error({.where = "mixer.head_channels",
                    .what = std::to_string(width) + " does not divide the model's width, " +
@@ -171,6 +170,13 @@ class Rwkv7 : public SequenceLayer {
     return at::cat({pairs.select(2, 1).chunk(2, 2)[0], pairs.select(2, 0).chunk(2, 2)[1]}, 2);
   }
 
+  // The largest that cuts the channels into heads for all directions, up to a share of them and the
+  // published 64; 1 if there is none.
+  static int64_t usual_width(int64_t dim, int64_t directions) {
+    int64_t width = std::min<int64_t>(64, dim / (dim % 4 == 0 ? 4 : 2));
+    while (width > 1 && dim % (width * directions) != 0) --width;
+    return std::max<int64_t>(width, 1);
+  }
   // Initial values of the authors' code for the first layer: [6, D], mu of r, w, k, v, a, g.
   static Tensor first_mixes(int64_t dim) {
     const Tensor place = at::arange(dim, at::kDouble) / static_cast<double>(dim);

@@ -44,6 +44,7 @@ SelectiveScanGradients selective_scan_backward_impl(
   with_float_type(x, "lra::selective_scan", [&]<typename T>(T) {
     auto problem = results.problem<T>();
     if (starts && starts->numel() > 0) {
+      LRA_CHECK(starts->is_contiguous());
       LRA_CHECK_EQ(starts->numel(), kernels::selective_starts(problem.problem));
       problem.starts = starts->const_data_ptr<kernels::Wide<T>>();
     }

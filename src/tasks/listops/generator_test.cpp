@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <map>
 #include <set>
 
 #include "base/parallel.h"
+#include "base/stop_flag.h"
 #include "data/test_fixtures.h"
 #include "tasks/listops/expression.h"
 
@@ -214,6 +216,17 @@ TEST(ListOpsGenerator, DrawsOnlyTheOperatorsAndArgumentsOfTheSettings) {
     EXPECT_EQ(std::ranges::count(example.symbols, kListOpsMed), 0);
     EXPECT_EQ(std::ranges::count(example.symbols, kListOpsSumMod), 0);
   }
+}
+
+TEST(ListOpsGenerator, StopsWhenAskedTo) {
+  raise_stop_flag(SIGTERM);
+  try {
+    generate({}, 1, {10, 0, 0});
+    ADD_FAILURE() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kStopped);
+  }
+  clear_stop_flag();
 }
 
 }  // namespace

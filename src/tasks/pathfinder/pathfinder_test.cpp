@@ -212,6 +212,9 @@ TEST_F(Pathfinder, HostileMetadataIsRefusedAndNothingOutsideIsRead) {
   };
   EXPECT_THAT(error_with("imgs/0 sample_2.png", "imgs/0 ../../x.png"),
               HasSubstr("metadata/0.npy:3: names the image"));
+  EXPECT_THAT(error_with("imgs/0 sample_0.png", "imgs/../.. sample_0.png"),
+              HasSubstr("metadata/0.npy:1: names the image"));
+  EXPECT_THAT(error_with("imgs/0 sample_2.png", "/etc passwd"), HasSubstr("names the image"));
   EXPECT_THAT(error_with("sample_1.png 1 ", "sample_1.png 1 yes "), HasSubstr("12 fields"));
   EXPECT_THAT(error_with("sample_1.png", "sample_0.png"), HasSubstr("imgs/0/sample_0.png again"));
   write_text(file("metadata/0.npy"), "\x93NUMPY\x01");

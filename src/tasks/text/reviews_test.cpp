@@ -11,6 +11,7 @@
 #include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "data/test_archive.h"
+#include "io/atomic_file.h"
 #include "tasks/text/test_reviews.h"
 
 namespace lra::tasks {
@@ -100,8 +101,22 @@ TEST(Reviews, LinksToFilesAreReadFromAFolder) {
   EXPECT_THAT(review_error(root.path("aclImdb")), HasSubstr("a link to nothing"));
 }
 
-TEST(Reviews, WhatIsNoArchiveIsRefused) {
+TEST(Reviews, DamagedArchivesAreRefused) {
   const TestFolder root;
+  write_small_imdb(root.path("."), 6);
+  std::vector<ArchiveItem> entries;
+  for (const auto& file : fs::recursive_directory_iterator(root.path("aclImdb"))) {
+    if (file.is_regular_file()) {
+      entries.push_back({.name = fs::relative(file.path(), root.path(".")).string(),
+                         .content = read_file(file.path().string(), 1 << 20)});
+    }
+  }
+  write_test_archive(root.path("good.tar.gz"), entries);
+  const std::string good = read_file(root.path("good.tar.gz"), 1 << 20);
+  for (size_t size = 0; size + 64 < good.size(); size += good.size() / 40) {
+    write_text(root.path("bad.tar.gz"), good.substr(0, size));
+    EXPECT_NE(review_error(root.path("bad.tar.gz")), "") << size;
+  }
   write_text(root.path("bad.tar.gz"), "no archive at all");
   EXPECT_NE(review_error(root.path("bad.tar.gz")), "");
   EXPECT_THAT(review_error(root.path("none.tar.gz")), HasSubstr("no such file"));

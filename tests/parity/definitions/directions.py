@@ -46,11 +46,15 @@ def convolved(x, valid, kernel, settings):
 def filtered(u, past, future=None):
     """y[i] = sum over j <= i of past[:, i - j] u[j] + sum over j > i of future[:, j - i - 1] u[j]; u [B, L, D].
 
-    By FFTs of length 2 L, as the papers with long kernels compute it: [D, L, L] of an image needs too much memory.
-    Kernels [D, K] are cut, or end with zeros.
+    Long ones by FFTs of length 2 L, as the papers with long kernels compute it: [D, L, L] of an image needs too much
+    memory. Kernels [D, K] are cut, or end with zeros.
     """
     length = u.shape[1]
     past, future = (functional.pad(k, (0, length - k.shape[1]))
                     for k in (past, past[:, :0] if future is None else future))
+    if length <= 512:
+        lag = torch.arange(length)[:, None] - torch.arange(length)
+        matrix = torch.where(lag >= 0, past[:, lag.clamp_min(0)], future[:, (-lag - 1).clamp_min(0)])
+        return torch.einsum("dij,bjd->bid", matrix, u)
     kernel = torch.fft.rfft(torch.cat([past, future.flip(1)], 1))
     return torch.fft.irfft(torch.fft.rfft(u.mT, 2 * length) * kernel, 2 * length)[..., :length].mT

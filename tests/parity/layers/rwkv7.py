@@ -17,6 +17,13 @@ def sizes(settings, about):
     return {"R": rank(settings["rank"], 2.5), "G": rank(settings["gate_rank"], 5)}
 
 
+def head_width(settings, about):
+    if settings["head_channels"]:
+        return settings["head_channels"]
+    most = min(64, about.width // (4 if about.width % 4 == 0 else 2))
+    return next(k for k in range(most, 0, -1) if about.width % (k * directions_of(settings)) == 0)
+
+
 def states(r, w, k, v, kk, a):
     """S[t]^T r with S[t] = diag(w) S[t - 1] - (a kk) (S[t - 1]^T kk)^T + k v^T, all [L, H, K]"""
     state, rows = v.new_zeros(*v.shape[1:], v.shape[2]), []
@@ -28,8 +35,7 @@ def states(r, w, k, v, kk, a):
 
 
 def layer(x, valid, w, settings, about):
-    width = settings["head_channels"] or about.width // (4 if about.width % 4 == 0 else 2)
-    heads = about.width // width // directions_of(settings)
+    heads = about.width // head_width(settings, about) // directions_of(settings)
 
     def run(d, u):
         own = lambda name: share(w[name], d, settings)  # noqa: E731
