@@ -231,6 +231,7 @@ TEST_P(EveryMixer, DropsAttentionWeightsAsItsSpecSays) {
 }
 
 TEST_P(EveryMixer, CommutesWithThePermutationsOfItsDefinition) {
+  if (conformance_.oracle == nullptr) GTEST_SKIP() << "no ConformanceRow says with which";
   constexpr int64_t kGroups = 41;  // more than any window or block sees
   const int64_t group = std::max<int64_t>(1, conformance_.interchangeable);
   const auto mixer = tested(kGroups * group).make(at::kFloat);

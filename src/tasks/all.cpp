@@ -10,10 +10,10 @@
 namespace lra::tasks {
 namespace {
 
-constinit const std::array<const TaskSpec*, 11> kAllTasks = {
-    &kListOpsTask,    &kTextTask,         &kRetrievalTask, &kImageTask,
-    &kPathfinderTask, &kPathfinder64Task, &kPathXTask,     &kPathfinder256Task,
-    &kRecallTask,     &kStateTask,        &kCustomTask};
+constinit const std::array kAllTasks = {&kListOpsTask, &kTextTask,          &kRetrievalTask,
+                                        &kImageTask,   &kPathfinderTask,    &kPathfinder64Task,
+                                        &kPathXTask,   &kPathfinder256Task, &kRecallTask,
+                                        &kStateTask,   &kCustomTask};
 
 // The archive calls two tasks otherwise than the paper does, and people call some by their data.
 constexpr std::pair<std::string_view, const TaskSpec*> kOtherNames[] = {

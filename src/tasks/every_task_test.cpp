@@ -75,8 +75,16 @@ const std::map<std::string_view, Example>& examples() {
   return all;
 }
 
+const Example& example_of(const TaskSpec& spec) {
+  const auto found = examples().find(spec.name);
+  if (found != examples().end()) return found->second;
+  throw std::runtime_error("task '" + std::string(spec.name) +
+                           "' has no example; add one to every_task_test.cpp, with golden hashes "
+                           "\"?\", for which this test then prints the right ones");
+}
+
 std::unique_ptr<Task> make_task(const TaskSpec& spec) {
-  return spec.make(parse_toml(examples().at(spec.name).settings, "test"));
+  return spec.make(parse_toml(example_of(spec).settings, "test"));
 }
 
 // Generates, or imports small official data.
@@ -108,7 +116,7 @@ class EveryTask : public ::testing::TestWithParam<const TaskSpec*> {
 TEST_P(EveryTask, DataIsThatOfTheGoldenHashes) {
   const auto task = make_task(spec());
   uint64_t seed = 0;
-  for (const std::string& golden : examples().at(spec().name).golden) {
+  for (const std::string& golden : example_of(spec()).golden) {
     const std::string name = "seed" + std::to_string(seed);
     prepare(spec(), *task, root_, name, seed);
     EXPECT_EQ(Dataset::open(root_.path(name)).hash(), golden) << "seed " << seed;
@@ -182,7 +190,7 @@ TEST_P(EveryTask, ExportIsReadBackAsTheSameData) {
   const auto task = make_task(spec());
   prepare(spec(), *task, root_, "data", 1);
   const Dataset dataset = Dataset::open(root_.path("data"));
-  if (!examples().at(spec().name).exports) {
+  if (!example_of(spec()).exports) {
     EXPECT_NE(error_of([&] { task->export_official(dataset, root_.path("official")); }), "");
     return;
   }
@@ -214,7 +222,7 @@ TEST_P(EveryTask, IncompleteSourcesAreRefused) {
   const auto task = make_task(spec());
   prepare(spec(), *task, root_, "data", 1);
   const std::string raw = root_.path("raw"), broken = root_.path("broken");
-  if (!fs::exists(raw) && !examples().at(spec().name).exports) GTEST_SKIP() << "reads no files";
+  if (!fs::exists(raw) && !example_of(spec()).exports) GTEST_SKIP() << "reads no files";
   if (!fs::exists(raw)) task->export_official(Dataset::open(root_.path("data")), raw);
   const std::vector<std::string> parts = parts_of(raw);
   size_t num_refused = 0;
