@@ -110,6 +110,8 @@ CASES = [
     *cases(recurrent.s5, {"output": "none"}, *WHOLE, dtypes=BOTH[:1]),
     *cases(recurrent.s5, {"output": "none", "bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
     *cases(recurrent.lru, {"output": "none", "bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
+    # It has six digits of exp(-1/2), and its state is float32.
+    *cases(recurrent.rwkv7, {"head_channels": 8, "bidirectional": False}, *WHOLE, dtypes=BOTH[:1]),
 ]
 
 
@@ -127,6 +129,9 @@ def weights_for(case, folder):
     if case.oracle is approximate.sinkhorn:
         query, key, _ = w["qkv.weight"].chunk(3)
         w["qkv.weight"] = torch.cat([query, key, key])
+    if case.oracle is recurrent.rwkv7:  # fresh ones hardly decay, and are 0
+        for name in ("decay_bias", "norm_bias"):
+            w[name] = torch.linspace(-1, 1, WIDTH, dtype=torch.float64)
     if case.oracle is recurrent.mamba:  # fresh ones are 0
         w["conv_bias"] = torch.linspace(-1, 1, w["conv_bias"].shape[1], dtype=torch.float64)[None]
     return w

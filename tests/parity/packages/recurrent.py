@@ -1,7 +1,9 @@
-"""State spaces, by the packages that compute them. Signatures are those of packages.exact.
+"""State spaces and recurrences, by the packages that compute them. Signatures are those of packages.exact.
 
 None of them knows padding: the driver compares without.
 """
+import os
+
 import torch
 from LRU_pytorch import LRU
 from mambapy.mamba import MambaBlock, MambaConfig
@@ -9,6 +11,9 @@ from s5.s5_model import S5SSM
 from torch.nn.functional import gelu
 
 from packages.carry import WIDTH, call
+
+os.environ["RWKV_V7_ON"] = "1"  # what rwkv reads as it is imported
+from rwkv.model import RWKV_x070_TMix_seq as time_mixing  # noqa: E402
 
 
 def mamba(x, valid, w, settings):
@@ -43,3 +48,15 @@ def lru(x, valid, w, settings):
                "B": torch.complex(*w["b"]), "C": torch.complex(w["c"][:, 0, 0], w["c"][:, 0, 1]),
                "D": torch.diag(w["skip"])}
     return gelu(torch.func.functional_call(module, weights, (x,)), approximate="tanh")
+
+
+def rwkv7(x, valid, w, settings):
+    """rwkv, its authors' package: the time mixing of a first layer, whose values it does not mix; one example at a time"""
+    width, heads = x.shape[2], x.shape[2] // settings["head_channels"]
+    zeros, state = x.new_zeros(width), torch.zeros(heads, width // heads, width // heads)
+    down, up = ([w[f"{name}_{way}_weight"].T for name in ("decay", "rate", "gate")] for way in ("in", "out"))
+    rest = (w["decay_bias"], down[0], up[0], w["rate_bias"], down[1], up[1], zeros, zeros[:, None], zeros[None],
+            down[2], up[2], w["removed_key"], w["rated_key"], w["bonus"],
+            *(w[f"{name}_weight"].T for name in ("r", "k", "v", "out")), w["norm_weight"], w["norm_bias"])
+    return torch.stack([time_mixing(0, heads, width // heads, example, zeros, zeros, state, *w["mix"], *rest)[0]
+                        for example in x])
