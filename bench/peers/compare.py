@@ -259,7 +259,7 @@ def kinds_of(a):
             f"torch.compile{flex if a.device == 'cuda' else ''}, the others are packages.")
 
 
-# Of pages on training in bfloat16, in docs/results.
+# A remark on the pages about training in bfloat16, in docs/results.
 LOST_SUMS = (" In bfloat16 on a CPU, gradients of some peers stop at 256 equal terms ([numerics](../numerics.md#bfloat16)): "
              "their speed says nothing of how they would train.")
 

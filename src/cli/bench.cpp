@@ -24,7 +24,7 @@
 namespace lra::cli {
 namespace {
 
-// Whether --lengths may choose another length than the task's own.
+// True if --lengths may choose another length than the task's own.
 bool has_length_setting(const std::string& task) {
   const auto fields = tasks::find_task(task).describe();
   return std::ranges::count(fields, "length", &FieldInfo::name) > 0;

@@ -125,7 +125,7 @@ struct BenchArguments {
 // The settings of a measurement. Images have their own length, regardless of `length`; 0 leaves it
 // to the preset.
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
-// Where the record of a model's measurements is below a.out.
+// The folder in a.out with the record of a model's measurements.
 std::string record_folder(const BenchArguments& a, const std::string& model);
 // The child's part of lra bench: one measurement, printed as JSON.
 ExitCode measure_one(const BenchArguments& a, const std::string& device);

@@ -111,7 +111,7 @@ void add_commands(CLI::App& app, Program& program) {
   app.formatter(help_formatter());
   app.footer(kExamples);
   app.set_version_flag("--version", lra_version());
-  // In the order of --help.
+  // --help lists them in this order.
   for (AddCommand* add : {add_train, add_eval, add_export, add_analyze, add_reproduce, add_suite,
                           add_tune, add_report, add_data, add_bench, add_model, add_mixer, add_list,
                           add_help, add_info, add_completion}) {

@@ -38,7 +38,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   }
 }
 
-// What the suite measures, as arguments of lra bench.
+// The arguments of lra bench that make the suite's measurements.
 BenchArguments measurements_of(const Suite& suite) {
   const SuiteBench& bench = *suite.bench;
   BenchArguments a;
@@ -181,7 +181,7 @@ ExitCode run_one(Cell cell, const std::string& data, const std::vector<std::stri
   return one.state == CellState::kNoData ? ExitCode::kUserError : judge_cells(cells);
 }
 
-// Of the runs that train at the same time.
+// The devices of the runs that train at the same time.
 std::vector<std::string> places_for(const SuiteArguments& a, const Program& program) {
   if (!a.only.empty()) return {program.common.device};
   std::vector<std::string> devices = a.devices;

@@ -32,7 +32,7 @@ struct Asked {
     return Progress(
         {.description = description, .total = num_examples, .unit = "ex", .quiet = common.quiet});
   }
-  // Which examples of a split were evaluated.
+  // Says which examples of a split were evaluated.
   std::string examples_choice() const { return a.examples > 0 ? kDrawnExamples : "all"; }
 };
 

@@ -15,8 +15,8 @@ inline constexpr const char* kDrawnExamples =
 // representative.
 std::vector<int64_t> drawn_examples(int64_t split_size, int64_t count);
 
-// Whether each of `count` training examples is held out for validation: a tenth, rounded down, by a
-// permutation keyed by the seed.
+// Holds a tenth of `count` training examples, rounded down, out for validation, by a permutation
+// keyed by the seed: true at their places.
 std::vector<bool> held_out_tenth(int64_t count, uint64_t seed);
 
 }  // namespace lra

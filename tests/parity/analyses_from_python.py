@@ -30,7 +30,7 @@ from transformer_reference import (LAYERS, LISTOPS_DATA, PROGRAM, Model, figures
                                    make_examples, models, short_settings, sinusoids, words_of)
 
 
-# Of the weights that inputs are multiplied with: how many parts they have, and how many of these make no values.
+# A weight that inputs are multiplied with has so many parts, of which so many make no values.
 PARTS = {"qkv.weight": (3, 2), "query_value.weight": (2, 1), "key_value.weight": (2, 1), "value.weight": (1, 0),
          "global_key_value.weight": (2, 1), "query.weight": (1, 1), "global_query.weight": (1, 1),
          "hidden.weight": (1, 1)}

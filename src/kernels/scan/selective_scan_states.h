@@ -118,18 +118,13 @@ void keep_states(const Scratch& s, StateRows<const T> rows, const float* start, 
 #pragma GCC unroll 4
     for (int k = 0; k < kStates; ++k) {
       const Numbers decay = decay_by<kPlanes>(dt, s.a + (n + k) * kNumber);
-      Numbers decayed = {decay.re * h[k].re, zeros()};
-      if constexpr (kPlanes == 2) {
-        decayed = {subtract_product(decayed.re, decay.im, h[k].im),
-                   multiply_add(decay.re, h[k].im, decay.im * h[k].re)};
-      }
       float* const kept = s.kept + (t * kStates + k) * 2 * kNumber;
       decay.store_to(kept);
-      decayed.store_to(kept + kNumber);
+      h[k].advance(decay, zeros());
+      h[k].store_to(kept + kNumber);
       const Numbers bias = Numbers::load_from(s.bias + (n + k) * kNumber);
       const Numbers b = rows.template number<kPlanes>(rows.b, n + k);
-      h[k].re = multiply_add(b.re + bias.re, u, decayed.re);
-      if constexpr (kPlanes == 2) h[k].im = multiply_add(b.im + bias.im, u, decayed.im);
+      h[k].add_scaled({b.re + bias.re, b.im + bias.im}, u);
     }
   }
 }
@@ -177,9 +172,8 @@ void states_back(const Scratch& s, StateRows<const T> rows, StateRows<float> sha
     RowShares<kPlanes, kStates> of;
 #pragma GCC unroll 4
     for (int k = 0; k < kStates; ++k) {
-      const float *const kept = s.kept + (t * kStates + k) * 2 * kNumber, *const a =
-                                                                              s.a +
-                                                                              (n + k) * kNumber;
+      const float* const kept = s.kept + (t * kStates + k) * 2 * kNumber;
+      const float* const a = s.a + (n + k) * kNumber;
       const Numbers decayed = Numbers::load_from(kept + kNumber), decay = Numbers::load_from(kept);
       const Numbers bias = Numbers::load_from(s.bias + (n + k) * kNumber);
       const Numbers b_k = rows.template number<kPlanes>(b, k),
@@ -205,12 +199,7 @@ void states_back(const Scratch& s, StateRows<const T> rows, StateRows<float> sha
       of_bias[k].re = of_bias[k].re + of.b[0][k];
       rates = multiply_add(of_decay, load(a), rates);
       of_a[k].re = multiply_add(of_decay, dt, of_a[k].re);
-      const Floats re = r[k].re;
-      r[k].re = r[k].re * decay.re;
-      if constexpr (kPlanes == 2) {
-        r[k].re = multiply_add(decay.im, r[k].im, r[k].re);
-        r[k].im = multiply_subtract(decay.re, r[k].im, decay.im * re);
-      }
+      r[k].advance_conjugate(decay, zeros());
     }
     of.write(shares.b + t * shares.step + n, shares.c + t * shares.step + n, shares.states);
     store(s.y + t * kLanes, multiply_add(dt, inputs, load(s.y + t * kLanes)));

@@ -48,7 +48,7 @@ Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double 
 Tensor rows_of_length(double length, const Tensor& x, double eps) {
   const auto width = static_cast<double>(x.size(-1));
   const auto like = x.options().dtype(ops::wide_type(x));
-  // By the norm of their mean square.
+  // The norm divides by the root of their mean square.
   return ops::row_norm(x, at::full({x.size(-1)}, length / std::sqrt(width), like), eps / width);
 }
 

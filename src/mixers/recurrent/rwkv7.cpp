@@ -170,8 +170,8 @@ class Rwkv7 : public SequenceLayer {
     return at::cat({pairs.select(2, 1).chunk(2, 2)[0], pairs.select(2, 0).chunk(2, 2)[1]}, 2);
   }
 
-  // The largest that cuts the channels into heads for all directions, up to a share of them and the
-  // published 64; 1 if there is none.
+  // The largest width that cuts the channels into heads for all directions, up to a share of them
+  // and the published 64; 1 if there is none.
   static int64_t usual_width(int64_t dim, int64_t directions) {
     int64_t width = std::min<int64_t>(64, dim / (dim % 4 == 0 ? 4 : 2));
     while (width > 1 && dim % (width * directions) != 0) --width;
@@ -184,7 +184,7 @@ class Rwkv7 : public SequenceLayer {
     for (const double power : {0.2, 0.9, 0.7, 0.7, 0.9, 0.2}) mixes.push_back(1 - place.pow(power));
     return at::stack(mixes);
   }
-  // From -1 to 1 within each head, flat in the middle.
+  // Rises from -1 to 1 within each head, flat in the middle.
   static Tensor zigzag(int64_t channels, int64_t width) {
     const Tensor place = at::arange(channels, at::kDouble).remainder(width);
     const double half = std::max(0.5, static_cast<double>(width - 1) / 2);

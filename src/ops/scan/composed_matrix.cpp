@@ -80,9 +80,9 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
   const auto each = [](const Tensor& t) { return t.unbind(2); };
   const auto of_attends = each(attends), of_q = each(from_start), of_v = each(v),
              of_k = each(to_end.transpose(-1, -2)), of_decay = each(last.exp().transpose(-1, -2)),
-             of_reads = delta ? each(of_start) : std::vector<Tensor>();
+             of_starts = delta ? each(of_start) : std::vector<Tensor>();
   for (size_t n = 0; n < of_q.size(); ++n) {
-    const Tensor u = delta ? of_v[n] - at::matmul(of_reads[n], state) : of_v[n];
+    const Tensor u = delta ? of_v[n] - at::matmul(of_starts[n], state) : of_v[n];
     outputs.push_back(at::matmul(of_attends[n], u) + at::matmul(of_q[n], state));
     state = of_decay[n] * state + at::matmul(of_k[n], u);
   }

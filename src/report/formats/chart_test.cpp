@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Of steps and percents.
+// Makes a curve of steps and percents.
 Curve curve(const std::string& name, const std::vector<std::pair<int64_t, double>>& points) {
   Curve made{name, {}};
   for (const auto& [step, percent] : points) {

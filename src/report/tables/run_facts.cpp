@@ -30,7 +30,7 @@ std::string processor_of(const Provenance& p) {
          std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
 }
 
-// Without that of trivial classifiers, which needs an interval: see leaderboard.cpp.
+// Sets all marks but that of trivial classifiers, which needs an interval: see leaderboard.cpp.
 Marks marks_of(const RunRecord& run) {
   Marks marks;
   if (!has_figure(run)) return marks;

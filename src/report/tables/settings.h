@@ -23,7 +23,7 @@ SettingLines setting_lines(ConfigTable table);
 // some have: a record of an earlier program lacks the later ones. "base settings" for a set without
 // such lines, and nothing if there is only one set.
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants);
-// The same for the keys of a map.
+// Labels of the keys of a map.
 template <typename Value>
 auto labels_apart(const std::map<SettingLines, Value>& variants) {
   std::set<SettingLines> keys;

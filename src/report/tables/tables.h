@@ -32,7 +32,7 @@ struct ReportOptions {
   bool braille = false;  // curves of braille dots; Format::kSummary
 };
 
-// What every table and format is made of.
+// The records and options that every table and format is made of.
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;

@@ -156,7 +156,7 @@ ImportedData RetrievalTask::import(const std::vector<std::string>& sources, cons
   manifest.token_offset = 1;
   manifest.settings = {{"format", "new_aan_pairs"},
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
-  // Without texts in the files of pairs their size is unknown.
+  // Their size is unknown if the files of pairs hold no texts.
   const uint64_t most_bytes = texts ? 0 : size_of_files(files.paths);
   DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(most_bytes));
   Hasher hasher;

@@ -86,7 +86,7 @@ int64_t head_parameters(const models::ModelConfig& m, int64_t input, int64_t cla
 
 using MixerParameters = int64_t (*)(const RunConfig& run, const Sizes& s);
 
-// Of the mixers of all layers.
+// The number of parameters of the mixers of all layers.
 int64_t of_mixers(const RunConfig& run, const Sizes& s, MixerParameters parameters_of) {
   const models::ModelConfig& m = run.model_config;
   const int64_t defined = parameters_of(run, s);

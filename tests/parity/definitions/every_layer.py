@@ -37,7 +37,7 @@ class About:
     layer: int = 0  # its index
     seed: int = 0
     path: str = ""  # in front of the names under which it draws: in a run "encoder.layers.0.mixer."
-    # What its result is added to, [B, L, D], in a model with a norm before the layer.
+    # [B, L, D], to which a model with a norm before the layer adds its result.
     stream: torch.Tensor | None = None
 
     def key(self, name):
