@@ -40,8 +40,8 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7560,
     "data checks tasks": 14650,
-    "kernels ops": 26350,
-    "layers mixers models": 7670,
+    "kernels ops": 26810,
+    "layers mixers models": 7640,
     "training": 7070,
     "analysis python": 2805,
     "report": 8130,

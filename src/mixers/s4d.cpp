@@ -18,6 +18,7 @@
 #include "mixers/state_space.h"
 #include "ops/precision.h"
 #include "ops/scan/diagonal_scan.h"
+#include "ops/scan/held_pairs.h"
 
 namespace lra::mixers {
 namespace {
@@ -32,27 +33,10 @@ Tensor legs_frequencies(int64_t states) {
   return eigenvalues.narrow(0, states / 2, states / 2);
 }
 
-// Zero-order hold in float64, where 1 - |a| of long memories has digits: a [P, n, D] and c [K, P,
-// n, D] of ops::diagonal_scan.
+// The poles a [P, n, D] and outputs c [K, P, n, D] of ops::diagonal_scan.
 struct Discretised {
   Tensor a, c;
 };
-
-// lambda = -rate, c [K, D, n, 1].
-Discretised hold(const Tensor& rate, const Tensor& dt, const Tensor& c) {
-  const Tensor a = (-rate * dt).exp();
-  return {a.unsqueeze(0), c.permute({0, 3, 2, 1}) * ((1 - a) / rate)};
-}
-
-// lambda = -rate + i frequency, c [K, D, n, 2]: of a conjugate pair twice the real part.
-Discretised hold_pairs(const Tensor& rate, const Tensor& frequency, const Tensor& dt,
-                       const Tensor& c) {
-  const HeldStates held = zero_order_hold(rate, frequency, dt);
-  const Tensor c_KPND = 2 * c.permute({0, 3, 2, 1});
-  const Tensor c_re = c_KPND.select(1, 0), c_im = c_KPND.select(1, 1);
-  return {at::stack({held.a_re, held.a_im}),
-          at::stack({c_re * held.b_re - c_im * held.b_im, c_re * held.b_im + c_im * held.b_re}, 1)};
-}
 
 class S4d : public SequenceLayer {
  public:
@@ -119,11 +103,17 @@ class S4d : public SequenceLayer {
   }
 
   Discretised discretised() const {
+    const bool softplus = config_.dt_transform == "softplus";
+    if (!is_real()) {
+      const auto [a, c] =
+          ops::hold_pairs({log_rate_, frequency_, dt_, /*log_rate=*/true, softplus}, c_);
+      return {a, c};
+    }
+    // In float64, where 1 - |a| of long memories has digits.
     const Tensor learned = dt_.to(at::kDouble), rate = log_rate_.to(at::kDouble).exp().t();
-    const Tensor dt = config_.dt_transform == "exp" ? learned.exp() : learned.exp().log1p();
-    const Tensor c = c_.to(at::kDouble);
-    if (is_real()) return hold(rate, dt, c);
-    return hold_pairs(rate, frequency_.to(at::kDouble).t(), dt, c);
+    const Tensor dt = softplus ? learned.exp().log1p() : learned.exp();
+    const Tensor a = (-rate * dt).exp();
+    return {a.unsqueeze(0), c_.to(at::kDouble).permute({0, 3, 2, 1}) * ((1 - a) / rate)};
   }
 
   Config config_;

@@ -16,8 +16,8 @@
 #include "mixers/sequence_layer.h"
 #include "mixers/specs/s5.h"
 #include "mixers/state_space.h"
-#include "ops/precision.h"
 #include "ops/product.h"
+#include "ops/scan/held_pairs.h"
 
 namespace lra::mixers {
 namespace {
@@ -53,8 +53,7 @@ class S5 : public SequenceLayer {
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    return output_->forward(
-        mimo_state_space(u_BLD, discretised(ops::wide_type(u_BLD)), context.mask_BL), context);
+    return output_->forward(mimo_state_space(u_BLD, discretised(), context.mask_BL), context);
   }
 
  private:
@@ -109,22 +108,20 @@ class S5 : public SequenceLayer {
     return at::stack({by_re[0] - by_im[1], by_im[0] + by_re[1]}, 2);
   }
 
-  // The system in the dtype that parameters have with these activations; conjugate pairs count
-  // twice.
-  MimoStateSpace discretised(at::ScalarType type) const {
-    const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
+  // Conjugate pairs count twice, in B.
+  MimoStateSpace discretised() const {
     // LibTorch's clamp has another gradient at its bound from 2.14 on.
-    const Tensor re =
-        wide(config_.clip_poles ? at::where(lambda_re_ > kLargestReal, kLargestReal, lambda_re_)
-                                : lambda_re_);
-    const HeldStates held = zero_order_hold(-re, wide(lambda_im_), wide(dt_).exp());
-    const Tensor hold_re = held.b_re.to(type).unsqueeze(1),
-                 hold_im = held.b_im.to(type).unsqueeze(1);
-    return {
-        .a_2P = at::stack({held.a_re, held.a_im}).to(type),
-        .b_2PD = at::stack({hold_re * b_[0] - hold_im * b_[1], hold_re * b_[1] + hold_im * b_[0]}),
-        .c_DK2P = 2 * c_,
-        .skip_D = skip_};
+    const Tensor re = config_.clip_poles
+                          ? at::where(lambda_re_ > kLargestReal, kLargestReal, lambda_re_)
+                          : lambda_re_;
+    // Every state is a channel with a pair of poles of its own, and an input a direction.
+    const auto [a_2NP, b_D2NP] =
+        ops::hold_pairs({re.unsqueeze(1), lambda_im_.unsqueeze(1), dt_.expand_as(re)},
+                        b_.permute({2, 1, 0}).unsqueeze(2));
+    return {.a_2P = a_2NP.squeeze(1),
+            .b_2PD = b_D2NP.squeeze(2).permute({1, 2, 0}),
+            .c_DK2P = c_,
+            .skip_D = skip_};
   }
 
   Config config_;

@@ -41,15 +41,6 @@ Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double 
   return (low + high) / 2 + init.uniform({count}, (high - low) / 2);
 }
 
-HeldStates zero_order_hold(const Tensor& rate, const Tensor& frequency, const Tensor& dt) {
-  const Tensor size = (-rate * dt).exp(), angle = frequency * dt;
-  const Tensor re = size * angle.cos(), im = size * angle.sin();
-  // (a - 1) / lambda = (a - 1) conj(lambda) / |lambda|^2
-  const Tensor inverse = 1 / (rate.square() + frequency.square());
-  return {re, im, ((1 - re) * rate + im * frequency) * inverse,
-          ((1 - re) * frequency - im * rate) * inverse};
-}
-
 Tensor mimo_state_space(const Tensor& u_BLD, const MimoStateSpace& system, const Tensor& mask_BL) {
   const Tensor &c = system.c_DK2P, &a = system.a_2P;
   const Tensor v_BL2P = ops::linear(u_BLD, system.b_2PD.flatten(0, 1)).unflatten(2, {2, a.size(1)});

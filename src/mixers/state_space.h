@@ -1,5 +1,5 @@
-// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretization, initial
-// steps, and the state space of several inputs and outputs.
+// Parts of layers that are diagonal state spaces: HiPPO's matrix, initial steps, and the state
+// space of several inputs and outputs.
 #pragma once
 
 #include "layers/initializer.h"
@@ -26,16 +26,6 @@ LegsEigenpairs legs_eigenpairs(int64_t states);
 // settings mixer.dt_min and mixer.dt_max, if the first is above the second.
 at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
                              double dt_max);
-
-// Zero-order hold of s' = lambda s + x with lambda = -rate + i frequency: s[l] = a s[l - 1] + b
-// x[l], a = exp(dt lambda), b = (a - 1) / lambda. Uses real numbers, whose products round the same
-// way in vectors and at their ends. Callers pass float64, which can resolve 1 - |a| of long
-// memories.
-struct HeldStates {
-  at::Tensor a_re, a_im, b_re, b_im;
-};
-HeldStates zero_order_hold(const at::Tensor& rate, const at::Tensor& frequency,
-                           const at::Tensor& dt);
 
 // A state space with D inputs and outputs and P complex states; all but the input float32, or
 // float64 with float64 inputs. Planes are real and imaginary parts, K is 1 or 2 directions.

@@ -52,14 +52,14 @@ variable_list composed_gradients(const char* op, const Composed& composed,
 // it. Gradients of all inputs that exist, undefined where they have none.
 template <typename Composed>
 variable_list composed_backward_pass(const Composed& composed, const variable_list& inputs,
-                                     const Tensor& grad) {
+                                     const variable_list& grads) {
   const at::AutoGradMode with_gradients(true);
   variable_list leaves, wanted;
   for (const Tensor& t : inputs) {
     leaves.push_back(t.defined() ? t.detach().set_requires_grad(true) : t);
     if (t.defined()) wanted.push_back(leaves.back());
   }
-  const auto found = torch::autograd::grad({composed(leaves)}, wanted, {grad});
+  const auto found = torch::autograd::grad(composed(leaves), wanted, grads);
   variable_list gradients(inputs.size());
   for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined()) gradients[i] = found[next++];

@@ -1,6 +1,5 @@
 #include "ops/rotate_tracks.h"
 
-#include "kernels/pointwise/rotation.h"
 #include "ops/dispatch.h"
 
 namespace lra::ops {
@@ -20,14 +19,8 @@ int64_t offset_of(int64_t track, bool back) {
 }
 
 Tensor rotate_on_cpu(const Tensor& x_in, int64_t tracks, const Mask& mask, bool back) {
-  check_tracks(x_in, tracks, mask);
   const Tensor x = x_in.contiguous(), lengths = lengths_of(mask), y = at::empty_like(x);
-  const int64_t width = x.size(2) / tracks, wider = x.size(2) % tracks;
-  kernels::Rotation rotation{.batch = x.size(0), .length = x.size(1), .first = {0}, .offsets = {}};
-  for (int64_t m = 0; m < tracks; ++m) {
-    rotation.first.push_back(rotation.first.back() + width + (m < wider ? 1 : 0));
-    rotation.offsets.push_back(offset_of(m, back));
-  }
+  kernels::Rotation rotation = rotation_of(x, tracks, mask, back);
   if (lengths.defined()) rotation.lengths = lengths.const_data_ptr<int32_t>();
   const auto run = [&]<typename T>(T) {
     kernels::rotate(rotation, static_cast<const T*>(x.const_data_ptr()),
@@ -87,6 +80,17 @@ struct RotationFunction : torch::autograd::Function<RotationFunction> {
 };
 
 }  // namespace
+
+kernels::Rotation rotation_of(const Tensor& x, int64_t tracks, const Mask& mask, bool back) {
+  check_tracks(x, tracks, mask);
+  const int64_t width = x.size(2) / tracks, wider = x.size(2) % tracks;
+  kernels::Rotation rotation{.batch = x.size(0), .length = x.size(1), .first = {0}, .offsets = {}};
+  for (int64_t m = 0; m < tracks; ++m) {
+    rotation.first.push_back(rotation.first.back() + width + (m < wider ? 1 : 0));
+    rotation.offsets.push_back(offset_of(m, back));
+  }
+  return rotation;
+}
 
 Tensor rotate_tracks(const Tensor& x_BLD, int64_t tracks, const Tensor& mask_BL) {
   return call_rotation(x_BLD, tracks, optional_tensor(mask_BL), false);

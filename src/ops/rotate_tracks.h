@@ -1,6 +1,7 @@
 // Rotations of ChordMixer (Khalitov et al. 2023, arXiv:2206.05852, section 3).
 #pragma once
 
+#include "kernels/pointwise/rotation.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {
@@ -12,5 +13,8 @@ namespace lra::ops {
 //
 // mask: uint8 [B, L], ones first; padding stays where it is. Differentiable any number of times.
 Tensor rotate_tracks(const Tensor& x_BLD, int64_t tracks, const Tensor& mask_BL);
+
+// Checks the arguments of the operator; the problem of its kernels, without lengths.
+kernels::Rotation rotation_of(const Tensor& x, int64_t tracks, const MaybeTensor& mask, bool back);
 
 }  // namespace lra::ops

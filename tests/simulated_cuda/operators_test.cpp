@@ -15,6 +15,7 @@
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/pointwise/row_norm.h"
+#include "ops/rotate_tracks.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
 #include "ops/test_tensors.h"
@@ -330,6 +331,30 @@ TEST(GpuOperators, RowNormIsThatOfTheCpu) {
           const bool rounded = n < 2 && type == at::kBFloat16;
           EXPECT_LE(relative_error(got[n], want[n]), rounded ? 0x1p-7 : 1e-5) << n;
         }
+      }
+    }
+  }
+}
+
+// Tracks of different widths and without a channel, offsets beyond the length, and an example
+// without a token.
+TEST(GpuOperators, TracksRotateAsOnTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto& [length, channels, tracks] :
+       {std::array<int64_t, 3>{1, 3, 2}, {70, 13, 5}, {33, 150, 9}, {9, 4, 6}}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      for (const auto type : {at::kFloat, at::kBFloat16}) {
+        SCOPED_TRACE(testing::Message() << length << " x " << channels << " " << type);
+        const auto run = [&](at::Device device) {
+          const Tensor x =
+              random_tensor({3, length, channels}, 1).to(device, type).requires_grad_();
+          const Tensor y = rotate_tracks(x, tracks, mask.defined() ? mask.to(device) : mask);
+          y.backward(random_tensor(y.sizes(), 2).to(device, type));
+          return std::pair(y.detach().cpu(), x.grad().cpu());
+        };
+        const auto want = run(at::kCPU), got = run(*tested_device());
+        EXPECT_TRUE(at::equal(got.first, want.first));
+        EXPECT_TRUE(at::equal(got.second, want.second));
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "ops/libtorch.h"
 #include "ops/scan/diagonal_scan.h"
 #include "ops/scan/gated_scan.h"
+#include "ops/scan/held_pairs.h"
 #include "ops/scan/matrix_scan.h"
 #include "ops/scan/selective_scan.h"
 #include "ops/scan/state_scan.h"
@@ -193,6 +194,36 @@ TEST(GpuScans, GatedScanIsThatOfTheCpu) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
       expect_results_of_the_cpu(gated_problem(length, 7, mask));
       expect_results_of_the_cpu(gated_problem(length, 70, mask));
+    }
+  }
+}
+
+// Poles of channels of their own, and those that all share.
+TEST(GpuScans, PairsAreHeldAsOnTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const auto results = [](at::Device device, int64_t copies, int64_t directions, bool softplus) {
+    std::vector<Tensor> leaves;
+    for (const Tensor& t : {random_tensor({copies, 7}, 1), 40 * random_tensor({copies, 7}, 2),
+                            random_tensor({45}, 3) - 4, random_tensor({directions, 45, 7, 2}, 4)}) {
+      leaves.push_back(t.to(at::kFloat).to(device).requires_grad_());
+    }
+    const auto [a, c] =
+        hold_pairs({leaves[0], leaves[1], leaves[2], softplus, softplus}, leaves[3]);
+    const Tensor grad_a = random_tensor(a.sizes(), 5).to(device, at::kFloat),
+                 grad_c = random_tensor(c.sizes(), 6).to(device, at::kFloat);
+    ((a * grad_a).sum() + (c * grad_c).sum()).backward();
+    std::vector<Tensor> all = {a.detach().cpu(), c.detach().cpu()};
+    for (const Tensor& leaf : leaves) all.push_back(leaf.grad().cpu());
+    return all;
+  };
+  for (const int64_t copies : {1, 45}) {
+    for (const bool softplus : {false, true}) {
+      const int64_t directions = softplus ? 1 : 2;
+      const auto want = results(at::kCPU, copies, directions, softplus),
+                 got = results(*tested_device(), copies, directions, softplus);
+      for (size_t n = 0; n < want.size(); ++n) {
+        EXPECT_LE(relative_error(got[n], want[n]), 2e-6) << copies << " result " << n;
+      }
     }
   }
 }

@@ -18,8 +18,10 @@
 #include "kernels/pointwise/gate.h"
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/rotation.h"
 #include "kernels/scan/diagonal_scan.h"
 #include "kernels/scan/gated_scan.h"
+#include "kernels/scan/held_pairs.h"
 #include "kernels/scan/matrix_scan.h"
 #include "kernels/scan/selective_scan.h"
 #include "kernels/scan/state_scan.h"
@@ -42,6 +44,10 @@ void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropo
                  Stream stream);
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stream stream);
+
+// kernels/pointwise/rotation.h, for at most 64 tracks.
+template <typename T>
+void rotate(const Rotation& p, const T* from, T* to, Stream stream);
 
 // kernels/pointwise/gate.h
 template <typename T>
@@ -165,6 +171,11 @@ template <typename T>
 void gated_scan_forward(const GatedScan<T>& p, T* h, Stream stream);
 template <typename T>
 void gated_scan_backward(const GatedScanBackward<T>& p, Stream stream);
+
+// kernels/scan/held_pairs.h: a [2, pairs, channels] and the held c [directions, 2, pairs,
+// channels].
+void held_pairs(const HeldPairs& p, float* a, float* c, Stream stream);
+void held_pairs_backward(const HeldPairsBackward& p, Stream stream);
 
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.

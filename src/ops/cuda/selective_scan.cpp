@@ -31,13 +31,13 @@ SelectiveScanGradients backward(const Tensor& grad, const Tensor& x, const Tenso
   const OnDeviceOf device(x, {grad, dt, a, b, c, dt_bias, bias, skip, mask, frequency});
   if (frequency) {
     const auto y = [&](const auto& in) {
-      return composed_selective_scan(in[0], in[1], in[2], in[3], in[4], in[5],
-                                     optional_tensor(in[6]), optional_tensor(in[7]), reversed, mask,
-                                     in[8]);
+      return variable_list{composed_selective_scan(in[0], in[1], in[2], in[3], in[4], in[5],
+                                                   optional_tensor(in[6]), optional_tensor(in[7]),
+                                                   reversed, mask, in[8])};
     };
     const auto of = composed_backward_pass(
         y, {x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip), *frequency},
-        grad);
+        {grad});
     const auto found = [&](size_t n) {
       return of[n].defined() ? of[n] : at::empty({0}, a.options());
     };

@@ -40,8 +40,8 @@ Tensor composed_activation(const Tensor& x_in, int64_t f) {
 }
 
 Tensor composed_activation_backward(const Tensor& grad, const Tensor& x, int64_t f) {
-  const auto y = [f](const auto& in) { return composed_activation(in[0], f); };
-  return composed_backward_pass(y, {x}, grad)[0];
+  const auto y = [f](const auto& in) { return variable_list{composed_activation(in[0], f)}; };
+  return composed_backward_pass(y, {x}, {grad})[0];
 }
 
 Tensor activation_on_cpu(const Tensor& x_in, int64_t f) {

@@ -98,11 +98,11 @@ MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const Tens
                                                   int64_t reversed_heads, const MaybeTensor& mask,
                                                   bool delta, const MaybeTensor& reads) {
   const auto o = [&](const auto& in) {
-    return composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
-                                mask, delta, optional_tensor(in[5]));
+    return variable_list{composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]),
+                                              reversed_heads, mask, delta, optional_tensor(in[5]))};
   };
   const auto of = composed_backward_pass(
-      o, {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads)}, grad);
+      o, {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads)}, {grad});
   return {of[0],
           of[1],
           of[2],
