@@ -30,10 +30,8 @@ double margin(const Comparison& c) {
 }
 
 // Orders comparisons by how close they are to being wrong; the closest is shown.
-bool is_closer(const Comparison& a, const Comparison& b) {
-  const double left = margin(a), right = margin(b);
-  if (left != right) return left < right;
-  return a.left->value - a.right->value < b.left->value - b.right->value;
+std::pair<double, double> leeway(const Comparison& c) {
+  return {margin(c), c.left->value - c.right->value};
 }
 
 std::string sentence(const Comparison& c) {
@@ -74,7 +72,7 @@ Judgement judge(const std::vector<Comparison>& comparisons) {
   std::vector<Comparison> made = comparisons;
   std::erase_if(made, [](const Comparison& c) { return !c.left || !c.right; });
   if (made.empty()) return {};
-  const Comparison& closest = *std::min_element(made.begin(), made.end(), is_closer);
+  const Comparison& closest = *std::ranges::min_element(made, {}, leeway);
   if (margin(closest) < -1) return {Verdict::kContradicted, sentence(closest)};
   if (made.size() < comparisons.size()) {
     return {Verdict::kNotTested, std::to_string(made.size()) + " of " +
