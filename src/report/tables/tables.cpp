@@ -12,7 +12,6 @@ namespace {
 
 // "36.37 (+0.05)": the paper's figure and ours minus it.
 std::string against_paper(std::optional<double> ours, std::optional<double> paper) {
-  if (!paper) return "-";
   const auto moved = difference(ours, paper);
   return accuracy_text(paper) + (moved ? " (" + signed_text(moved) + ")" : "");
 }
@@ -271,12 +270,10 @@ std::string memory_text(std::optional<int64_t> bytes) {
   return bytes ? human_bytes(static_cast<uint64_t>(*bytes)) : "-";
 }
 
-std::string gigabytes_text(std::optional<double> value) {
-  return value ? fixed(*value, 2) + " GB" : "-";
-}
+std::string gigabytes_text(std::optional<double> value) { return number_text(value, 2, " GB"); }
 
-std::string number_text(std::optional<double> value, int decimals) {
-  return value ? fixed(*value, decimals) : "-";
+std::string number_text(std::optional<double> value, int decimals, const char* unit) {
+  return value ? fixed(*value, decimals) + unit : "-";
 }
 
 std::string accuracy_text(std::optional<double> value) { return number_text(value, 2); }
@@ -288,7 +285,7 @@ std::string signed_text(std::optional<double> value) {
   return (rounded < 0 ? "-" : "+") + fixed(std::abs(rounded), 2);
 }
 
-std::string ratio_text(std::optional<double> value) { return value ? fixed(*value, 2) + "x" : "-"; }
+std::string ratio_text(std::optional<double> value) { return number_text(value, 2, "x"); }
 
 std::string rate_text(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return "-";

@@ -153,7 +153,7 @@ std::string marks_text(const Leaderboard& board, const Row& row);
 void add_marks(Table& table, std::vector<std::string> texts);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
-std::string number_text(std::optional<double> value, int decimals);
+std::string number_text(std::optional<double> value, int decimals, const char* unit = "");
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
 std::string ratio_text(std::optional<double> value);
