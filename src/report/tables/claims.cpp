@@ -132,22 +132,22 @@ Table claims_table(const ReportInput& input) {
           "intervals, spread of timed windows); contradicted: one fails by more; undecided: one is "
           "within it. The last two columns ask the same of the paper's own tables." +
           (measured.empty() ? "" : " Measured: " + joined(measured, "; ") + "."),
-      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
       .num_left = 6,
       .num_keys = 2,
       .is_list = true,
       .num_folded = num_untested,
       .folded = "claims that nothing here can test"};
   for (const JudgedClaim& judged : claims) {
-    table.rows.push_back(
-        {{std::string(judged.claim->place)},
-         {std::string(judged.claim->statement)},
-         {scaled_verdict_text(judged), place_of(judged) == 0 ? Emphasis::kBest : Emphasis::kQuiet},
-         {or_dash(scaled_finding(judged))},
-         {judged.paper.finding.empty() ? "no figures"
-                                       : std::string(verdict_text(judged.paper.verdict)),
-          Emphasis::kQuiet},
-         {or_dash(judged.paper.finding), Emphasis::kQuiet}});
+    const auto emphasis = place_of(judged) == 0 ? Emphasis::kBest : Emphasis::kQuiet;
+    const std::string by_paper = judged.paper.finding.empty()
+                                     ? "no figures"
+                                     : std::string(verdict_text(judged.paper.verdict));
+    table.add({{"Place", {std::string(judged.claim->place)}},
+               {"Claim", {std::string(judged.claim->statement)}},
+               {"Verdict", {scaled_verdict_text(judged), emphasis}},
+               {"By our figures", {or_dash(scaled_finding(judged))}},
+               {"Paper's tables", {by_paper, Emphasis::kQuiet}},
+               {"By its figures", {or_dash(judged.paper.finding), Emphasis::kQuiet}}});
   }
   return table;
 }
