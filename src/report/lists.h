@@ -17,14 +17,6 @@ auto mapped(const Items& items, const Function& function) {
   return values;
 }
 
-// The texts of the items, one after another.
-template <typename Items, typename Function>
-std::string concatenated(const Items& items, const Function& text_of) {
-  std::string all;
-  for (const auto& item : items) all += std::invoke(text_of, item);
-  return all;
-}
-
 // The texts that are not empty, with ", " or another separator between them.
 inline std::string joined(const std::vector<std::string>& texts, const char* between = ", ") {
   std::string all;
@@ -32,6 +24,12 @@ inline std::string joined(const std::vector<std::string>& texts, const char* bet
     if (!text.empty()) all += (all.empty() ? "" : between) + text;
   }
   return all;
+}
+
+// The texts of the items, one after another.
+template <typename Items, typename Function>
+std::string concatenated(const Items& items, const Function& text_of) {
+  return joined(mapped(items, text_of), "");
 }
 
 }  // namespace lra::report

@@ -14,27 +14,23 @@ namespace {
 struct NamedFormat {
   std::string_view name;
   std::string (*render)(const ReportInput& input);
+  bool keeps_own_data_apart;  // for people; formats for programs have one list of tasks
   std::string (*table)(const Table& table) = nullptr;  // null: has no form for a single table
 };
 
 constinit const NamedFormat kFormats[] = {
     // in the order of Format
-    {"text", format_text, [](const Table& table) { return text_table(table, false); }},
-    {"summary", format_summary},
-    {"md", format_markdown, markdown_table},
-    {"csv", format_csv},
-    {"json", format_json},
-    {"latex", format_latex, latex_table},
-    {"html", format_html},
+    {"text", format_text, true, [](const Table& table) { return text_table(table, false); }},
+    {"summary", format_summary, false},
+    {"md", format_markdown, true, markdown_table},
+    {"csv", format_csv, false},
+    {"json", format_json, false},
+    {"latex", format_latex, false, latex_table},
+    {"html", format_html, true},
     // A picture is of one table.
-    {"svg", [](const ReportInput& input) { return svg_table(results_table(input.board)); },
+    {"svg", [](const ReportInput& input) { return svg_table(results_table(input.board)); }, false,
      svg_table},
 };
-
-// True for formats for people; formats for programs have one list of tasks.
-bool keeps_own_data_apart(Format format) {
-  return format == Format::kText || format == Format::kMarkdown || format == Format::kHtml;
-}
 
 }  // namespace
 
@@ -56,13 +52,14 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                  .expected = "run folders, or a folder that holds them",
                  .advice = "make one with 'lra train'"});
   }
+  const NamedFormat& named = kFormats[static_cast<size_t>(format)];
   // Cells of the leaderboard name their runs by their place among the records.
   std::vector<RunRecord> ordered = records;
   const auto masked_begin =
       std::stable_partition(ordered.begin(), ordered.end(),
                             [](const RunRecord& record) { return !is_masked_run(record.config); });
   const auto own_begin =
-      keeps_own_data_apart(format) && !options.results
+      named.keeps_own_data_apart && !options.results
           ? std::stable_partition(ordered.begin(), masked_begin, std::not_fn(is_outside_arena))
           : masked_begin;
   Leaderboard board = build_leaderboard({ordered.begin(), own_begin});
@@ -72,7 +69,6 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
   const ReportInput input{ordered, board, own, grids, options};
-  const NamedFormat& named = kFormats[static_cast<size_t>(format)];
   if (!options.results) return named.render(input);
   if (named.table) return named.table(results_table(board, *options.results));
   throw Error({.where = "--format",

@@ -50,7 +50,7 @@ std::string plain(const std::string& text) {
 std::string results_card(const RunRecord& run) {
   // Indented by four, so that no setting can end the block; a card has no other code.
   std::string settings;
-  for (const std::string& line : setting_texts(run)) settings += "    " + clean(line) + "\n";
+  for (const std::string& line : toml_lines(run)) settings += "    " + clean(line) + "\n";
   return head(run) + "\n# " + markdown(run.model_title) + " on " + markdown(run.task_title) +
          "\n\n" + facts_table("result", result_facts(run)) +
          facts_table("provenance", provenance_facts(run)) + "Settings:\n\n" + settings +

@@ -40,11 +40,7 @@ std::string format_latex(const ReportInput& input) {
        {generalization_table, convergence_table, span_table, controls_table, reach_table}) {
     tables.push_back(make(input.options.analyses));
   }
-  std::string text;
-  for (const Table& table : tables) {
-    if (!table.rows.empty()) text += (text.empty() ? "" : "\n") + latex_table(table);
-  }
-  return text;
+  return joined(mapped(tables, latex_table), "\n");
 }
 
 }  // namespace lra::report

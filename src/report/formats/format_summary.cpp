@@ -11,12 +11,10 @@ namespace lra::report {
 namespace {
 
 Table accuracies(const Leaderboard& board) {
-  Table table{
-      .title = "Test accuracy, percent", .caption = marks_legend(board), .header = {"Model"}};
-  for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
+  Table table{.title = "Test accuracy, percent", .caption = marks_legend(board)};
   std::vector<std::string> marks;
   for (const Row& row : board.rows) {
-    table.rows.push_back(figures_line(board, row));
+    table.add(figures_line(board, row));
     marks.push_back(marks_text(board, row));
   }
   if (table.rows.empty()) return table;
@@ -31,8 +29,7 @@ Table accuracies(const Leaderboard& board) {
 // Training speed and memory at each length that was measured.
 Table speeds(const Leaderboard& board) {
   Table table{.title = "Training speed and memory",
-              .caption = "Tokens per second, and the peak memory of tensors in a step.",
-              .header = {"Model"}};
+              .caption = "Tokens per second, and the peak memory of tensors in a step."};
   std::set<int64_t> lengths;
   std::vector<SpeedGridLine> lines;
   for (const SpeedRow& row : board.speeds) {
@@ -42,18 +39,16 @@ Table speeds(const Leaderboard& board) {
     if (line == lines.end()) line = lines.insert(line, {row.model, row.title, {}});
     line->at.emplace(row.measured.length, &row);
   }
-  for (const int64_t length : lengths) {
-    table.header.push_back(thousands(length) + " tokens: speed");
-    table.header.emplace_back("memory");
-  }
   for (const SpeedGridLine& line : lines) {
-    Cells& cells = table.rows.emplace_back(Cells{{line.title}});
+    TitledCells cells = {{"Model", {line.title}}};
     for (const int64_t length : lengths) {
       const SpeedRow* row = line.find(length);
-      cells.push_back({row ? rate_text(row->measured.tokens_per_s) + "/s" : "-"});
+      const std::string speed = row ? rate_text(row->measured.tokens_per_s) + "/s" : "-";
       const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
-      cells.push_back({bytes > 0 ? memory_text(bytes) : "-"});
+      cells.push_back({thousands(length) + " tokens: speed", {speed}});
+      cells.push_back({"memory", {bytes > 0 ? memory_text(bytes) : "-"}});
     }
+    table.add(cells);
   }
   return table;
 }

@@ -20,7 +20,7 @@ Json speed_json(const SpeedRow& row);
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.
 std::string format_json(const ReportInput& input);
-// The results (results_table.h), the paper's Tables 2 to 5 and the content of Figure 2, with our
+// The results (results_table()), the paper's Tables 2 to 5 and the content of Figure 2, with our
 // figures, for the booktabs package. Without comments.
 std::string format_latex(const ReportInput& input);
 // One self-contained page.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/counted.h"
+#include "records/find_setting.h"
 #include "report/formats/chart.h"
 #include "report/formats/html_parts.h"
 
@@ -61,7 +62,8 @@ std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard
   for (const TaskColumn& column : board.columns) {
     std::vector<Curve> curves;
     for (const RunRecord& run : records) {
-      if (run.task != column.task || run.kind != "train") continue;
+      const bool has_labels = run.kind == "train" && !is_masked_run(run.config);
+      if (run.task != column.task || !has_labels) continue;
       std::vector<Evaluation> points = learning_curve(run);
       if (points.empty()) continue;
       curves.push_back(

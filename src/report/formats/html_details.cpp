@@ -70,7 +70,7 @@ std::string settings_html(const std::vector<RunRecord>& records, size_t index) {
   const auto place = static_cast<size_t>(first - records.begin());
   std::string text = "<pre tabindex=\"0\">";
   if (place == index) {
-    for (const std::string& line : setting_texts(run)) text += html(line) + "\n";
+    for (const std::string& line : toml_lines(run)) text += html(line) + "\n";
     return text + "</pre>\n";
   }
   const SettingLines base = setting_lines(first->config);

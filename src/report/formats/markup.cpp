@@ -27,33 +27,17 @@ std::string replaced(std::string_view text, const Escapes& escapes) {
   return out;
 }
 
-// Bytes of an invisible character at the start of valid UTF-8 `text`; 0 when there is none.
-size_t invisible_length(std::string_view text) {
-  if (text.starts_with("\xD8\x9C")) return 2;  // U+061C
-  if (text.starts_with("\xEF\xBB\xBF")) return 3;
-  if (text.size() < 3 || text[0] != '\xE2') return 0;
-  const auto second = static_cast<unsigned char>(text[1]);
-  const auto third = static_cast<unsigned char>(text[2]);
-  const bool hidden = (second == 0x80 && third >= 0x8B && third <= 0x8F) ||  // U+200B..200F
-                      (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||  // U+2028..202E
-                      (second == 0x81 && third == 0xA0) ||                   // U+2060
-                      (second == 0x81 && third >= 0xA6 && third <= 0xA9);    // U+2066..2069
-  return hidden ? 3 : 0;
-}
-
 }  // namespace
 
 std::string clean(std::string_view text) {
-  const std::string shown = printable(text);
-  std::string out;
-  for (size_t i = 0; i < shown.size();) {
-    if (const size_t skip = invisible_length(std::string_view(shown).substr(i))) {
-      i += skip;
-    } else {
-      out += shown[i++];
-    }
-  }
-  return out;
+  return replaced(printable(text), {{"\u061C", ""},
+                                    {"\u200B", ""},
+                                    {"\u200C", ""},
+                                    {"\u200D", ""},
+                                    {"\u2028", ""},
+                                    {"\u2029", ""},
+                                    {"\u2060", ""},
+                                    {"\uFEFF", ""}});
 }
 
 std::vector<std::string> broken_lines(const std::string& text, int width) {

@@ -95,7 +95,6 @@ Table class_table(const std::vector<Analysis>& analyses) {
               .caption =
                   "Macro F1: the mean over the classes. AUC: the area under the ROC curve, of two "
                   "classes. Of each class the recall and the precision, percent.",
-              .header = {"Task", "Model", "Split", "Macro F1", "AUC", "Recall / precision"},
               .num_left = 3,
               .num_keys = 2,
               .is_list = true,
@@ -106,12 +105,13 @@ Table class_table(const std::vector<Analysis>& analyses) {
     const auto classes = mapped(breakdown.classes, [](const BreakdownClass& c) {
       return c.name + ": " + share_text(c.recall()) + " / " + share_text(c.precision());
     });
-    table.rows.push_back({{shown_task(*record)},
-                          {named_run(records, *record).label},
-                          {record->split},
-                          {fixed(breakdown.macro_f1, 4)},
-                          {number_text(breakdown.auc, 4)},
-                          {classes.size() > kMaxClasses ? "-" : joined(classes, "; ")}});
+    table.add(
+        {{"Task", {shown_task(*record)}},
+         {"Model", {named_run(records, *record).label}},
+         {"Split", {record->split}},
+         {"Macro F1", {fixed(breakdown.macro_f1, 4)}},
+         {"AUC", {number_text(breakdown.auc, 4)}},
+         {"Recall / precision", {classes.size() > kMaxClasses ? "-" : joined(classes, "; ")}}});
   }
   return table;
 }

@@ -30,10 +30,8 @@ double margin(const Comparison& c) {
 }
 
 // Orders comparisons by how close they are to being wrong; the closest is shown.
-bool is_closer(const Comparison& a, const Comparison& b) {
-  const double left = margin(a), right = margin(b);
-  if (left != right) return left < right;
-  return a.left->value - a.right->value < b.left->value - b.right->value;
+std::pair<double, double> leeway(const Comparison& c) {
+  return {margin(c), c.left->value - c.right->value};
 }
 
 std::string sentence(const Comparison& c) {
@@ -74,7 +72,7 @@ Judgement judge(const std::vector<Comparison>& comparisons) {
   std::vector<Comparison> made = comparisons;
   std::erase_if(made, [](const Comparison& c) { return !c.left || !c.right; });
   if (made.empty()) return {};
-  const Comparison& closest = *std::min_element(made.begin(), made.end(), is_closer);
+  const Comparison& closest = *std::ranges::min_element(made, {}, leeway);
   if (margin(closest) < -1) return {Verdict::kContradicted, sentence(closest)};
   if (made.size() < comparisons.size()) {
     return {Verdict::kNotTested, std::to_string(made.size()) + " of " +
@@ -134,22 +132,22 @@ Table claims_table(const ReportInput& input) {
           "intervals, spread of timed windows); contradicted: one fails by more; undecided: one is "
           "within it. The last two columns ask the same of the paper's own tables." +
           (measured.empty() ? "" : " Measured: " + joined(measured, "; ") + "."),
-      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
       .num_left = 6,
       .num_keys = 2,
       .is_list = true,
       .num_folded = num_untested,
       .folded = "claims that nothing here can test"};
   for (const JudgedClaim& judged : claims) {
-    table.rows.push_back(
-        {{std::string(judged.claim->place)},
-         {std::string(judged.claim->statement)},
-         {scaled_verdict_text(judged), place_of(judged) == 0 ? Emphasis::kBest : Emphasis::kQuiet},
-         {or_dash(scaled_finding(judged))},
-         {judged.paper.finding.empty() ? "no figures"
-                                       : std::string(verdict_text(judged.paper.verdict)),
-          Emphasis::kQuiet},
-         {or_dash(judged.paper.finding), Emphasis::kQuiet}});
+    const auto emphasis = place_of(judged) == 0 ? Emphasis::kBest : Emphasis::kQuiet;
+    const std::string by_paper = judged.paper.finding.empty()
+                                     ? "no figures"
+                                     : std::string(verdict_text(judged.paper.verdict));
+    table.add({{"Place", {std::string(judged.claim->place)}},
+               {"Claim", {std::string(judged.claim->statement)}},
+               {"Verdict", {scaled_verdict_text(judged), emphasis}},
+               {"By our figures", {or_dash(scaled_finding(judged))}},
+               {"Paper's tables", {by_paper, Emphasis::kQuiet}},
+               {"By its figures", {or_dash(judged.paper.finding), Emphasis::kQuiet}}});
   }
   return table;
 }

@@ -159,17 +159,18 @@ void compare_column(const ReportInput& input, const Leaderboard& board, size_t c
   }
 }
 
-Cells line_of(const PairedTest& c) {
+TitledCells line_of(const PairedTest& c) {
   const std::string verdict = c.verdict();
   const bool is_shown = verdict.starts_with("better") || verdict.starts_with("worse");
-  return {{c.board->columns[c.column].title},
-          {row_label(*c.board, *c.first, c.first->cells[c.column].settings)},
-          {row_label(*c.board, *c.second, c.second->cells[c.column].settings)},
-          {signed_text(c.difference) + (c.interval ? " ± " + fixed(*c.interval, 2) : "")},
-          {test_text(c)},
-          {p_text(c.p())},
-          {p_text(c.p_adjusted)},
-          {verdict, is_shown ? Emphasis::kPlain : Emphasis::kQuiet}};
+  const std::string interval = c.interval ? " ± " + fixed(*c.interval, 2) : "";
+  return {{"Task", {c.board->columns[c.column].title}},
+          {"Model", {row_label(*c.board, *c.first, c.first->cells[c.column].settings)}},
+          {"Compared with", {row_label(*c.board, *c.second, c.second->cells[c.column].settings)}},
+          {"Difference", {signed_text(c.difference) + interval}},
+          {"Test", {test_text(c)}},
+          {"p", {p_text(c.p())}},
+          {"p adjusted", {p_text(c.p_adjusted)}},
+          {"The model is", {verdict, is_shown ? Emphasis::kPlain : Emphasis::kQuiet}}};
 }
 
 }  // namespace
@@ -204,15 +205,13 @@ Table comparisons_table(const ReportInput& input) {
           "apart, not models trained with other seeds. Adjusted: Holm's correction for all tests "
           "of this table and, without --compare, for the pairs among which the best was chosen. "
           "Better or worse: adjusted p below 0.05.",
-      .header = {"Task", "Model", "Compared with", "Difference", "Test", "p", "p adjusted",
-                 "The model is"},
       .num_left = 3,
       .num_keys = 2,
       .is_list = true,
       .num_right = 1};
   const std::vector<PairedTest> all = compare_models(input);
   if (std::ranges::any_of(all, [](const PairedTest& c) { return c.p().has_value(); })) {
-    for (const PairedTest& c : all) table.rows.push_back(line_of(c));
+    for (const PairedTest& c : all) table.add(line_of(c));
   }
   return table;
 }

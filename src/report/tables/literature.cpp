@@ -100,23 +100,19 @@ Table literature_table(const Literature& literature) {
                   "protocols, model sizes and numbers of seeds differ. Avg 6 counts FAIL as 50. "
                   "Figures are the authors' own, re-run by others, collected by another paper, or "
                   "unverified (collected, origin not traced).",
-              .header = {"Model", "Family"},
               .num_left = 2};
-  for (int task = 0; task < kNumPaperTasks; ++task) {
-    table.header.emplace_back(paper_task_title(static_cast<PaperTask>(task)));
-  }
-  table.header.insert(table.header.end(), {"Avg 5", "Avg 6", "Figures", "Source", "Note"});
   for (const PublishedResult& result : literature.results) {
-    Cells& cells = table.rows.emplace_back(Cells{{result.model}, {result.family}});
-    for (int task = 0; task < kNumPaperTasks; ++task) {
-      cells.push_back({result.text_of(static_cast<PaperTask>(task))});
+    TitledCells cells = {{"Model", {result.model}}, {"Family", {result.family}}};
+    for (int place = 0; place < kNumPaperTasks; ++place) {
+      const auto task = static_cast<PaperTask>(place);
+      cells.push_back({std::string(paper_task_title(task)), {result.text_of(task)}});
     }
-    for (const int num_tasks : {kNumScoredTasks, kNumPaperTasks}) {
-      cells.push_back({accuracy_text(result.average(num_tasks))});
-    }
-    for (const std::string& text : {result.kind, result.source, result.note}) {
-      cells.push_back({or_dash(text)});
-    }
+    cells.insert(cells.end(), {{"Avg 5", {accuracy_text(result.average(kNumScoredTasks))}},
+                               {"Avg 6", {accuracy_text(result.average(kNumPaperTasks))}},
+                               {"Figures", {or_dash(result.kind)}},
+                               {"Source", {or_dash(result.source)}},
+                               {"Note", {or_dash(result.note)}}});
+    table.add(cells);
   }
   return table;
 }

@@ -24,22 +24,24 @@ std::string length_text(int64_t length) {
   return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
 }
 
-Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
-  const bool training = grid.any->measured.mode == "train";
-  Cells cells = {{line.title}};
+TitledCells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
+  const std::string& mode = grid.any->measured.mode;
+  TitledCells cells = {{"Model", {line.title}}};
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = line.find(length);
-    cells.push_back(
-        {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
-    cells.push_back({row ? ratio_text(row->relative) : "-"});
-    const auto paper = paper_relative_speed(line.model, grid.any->measured.mode, length);
-    cells.push_back({ratio_text(paper), Emphasis::kQuiet});
+    const std::string name = length_text(length), mark = row && row->measured.warning ? "!" : "";
+    const auto paper = paper_relative_speed(line.model, mode, length);
+    cells.push_back({name + " steps/s", {row ? rate_text(row->measured.steps_per_s) + mark : "-"}});
+    cells.push_back({name + " ratio", {row ? ratio_text(row->relative) : "-"}});
+    cells.push_back({name + " paper", {ratio_text(paper), Emphasis::kQuiet}});
   }
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = line.find(length);
-    cells.push_back({row ? memory_text(row->measured.peak_tensor_bytes) : "-"});
-    if (!training) continue;
-    cells.push_back({gigabytes_text(paper_memory(line.model, length)), Emphasis::kQuiet});
+    const std::string name = length_text(length);
+    const auto paper = paper_memory(line.model, length);
+    cells.push_back({name + " memory", {row ? memory_text(row->measured.peak_tensor_bytes) : "-"}});
+    if (mode != "train") continue;
+    cells.push_back({name + " paper", {gigabytes_text(paper), Emphasis::kQuiet}});
   }
   return cells;
 }
@@ -55,17 +57,8 @@ Table efficiency_table(const SpeedGrid& grid) {
           (training ? " and the paper's per TPU device with one example each; our exact attention "
                       "keeps no weights of L x L, theirs does. "
                     : ". ") +
-          "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
-      .header = {"Model"}};
-  for (const int64_t length : grid.lengths) {
-    const std::string name = length_text(length);
-    table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
-  }
-  for (const int64_t length : grid.lengths) {
-    table.header.push_back(length_text(length) + " memory");
-    if (training) table.header.push_back(length_text(length) + " paper");
-  }
-  for (const SpeedGridLine& line : grid.lines) table.rows.push_back(efficiency_line(grid, line));
+          "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips."};
+  for (const SpeedGridLine& line : grid.lines) table.add(efficiency_line(grid, line));
   return table;
 }
 
@@ -98,30 +91,24 @@ std::set<double> thresholds_of(const AnalysisRecord& record) {
   return above;
 }
 
-// A table of the results of one analysis. Its first columns name the subject: task, model,
-// `weights` ("Run" if the analysis reads no weights).
-Table analysis_table(std::string title, std::string caption, std::vector<std::string> columns,
-                     std::string weights = "Weights") {
-  Table table{.title = std::move(title),
-              .caption = std::move(caption),
-              .header = {"Task", "Model", std::move(weights)},
-              .num_left = 3,
-              .num_keys = 2};
-  table.header.insert(table.header.end(), columns.begin(), columns.end());
-  return table;
+// A table of the results of one analysis. Its first columns name the subject.
+Table analysis_table(std::string title, std::string caption) {
+  return {.title = std::move(title), .caption = std::move(caption), .num_left = 3, .num_keys = 2};
 }
 
-void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
+void add_row(Table& table, const AnalysisRecord& record, const TitledCells& figures) {
   Marks marks;
   if (const std::string reason = suspicion_of(record.data_checks); !reason.empty()) {
     marks = {{MarkKind::kSuspect, reason}};
     const std::string told = " † " + text_of(marks[0]) + ".";
     if (!table.caption.ends_with(told)) table.caption += told;
   }
-  Cells cells = {
-      {shown_task(record)}, {record.model_title, Emphasis::kPlain, marks}, {weights_text(record)}};
+  const bool reads_weights = record.kind != "convergence";
+  TitledCells cells = {{"Task", {shown_task(record)}},
+                       {"Model", {record.model_title, Emphasis::kPlain, marks}},
+                       {reads_weights ? "Weights" : "Run", {weights_text(record)}}};
   cells.insert(cells.end(), figures.begin(), figures.end());
-  table.rows.push_back(std::move(cells));
+  table.add(cells);
 }
 
 // The scores on changed inputs, each below the run's own if that comes first.
@@ -130,12 +117,13 @@ void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::s
   const Evaluation* own = own_score(scores);
   for (const ChangedInput& c : scores) {
     const bool compares = own && c.score && c.change != "none";
-    add_row(table, record,
-            {{task},
-             {c.title()},
-             {c.score ? percent_text(c.score->accuracy) : "-"},
-             {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"},
-             {c.score ? thousands(c.score->num_examples) : c.refused}});
+    add_row(
+        table, record,
+        {{"evaluated on", {task}},
+         {"inputs", {c.title()}},
+         {"accuracy", {c.score ? percent_text(c.score->accuracy) : "-"}},
+         {"difference", {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"}},
+         {"examples", {c.score ? thousands(c.score->num_examples) : c.refused}}});
   }
 }
 
@@ -169,8 +157,7 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Table 3: accuracy on the training and on the test set",
       "Percent, each from a separate pass without dropout; the gap with its standard error. Paper: "
-      "only Image; it does not say how its training accuracy was measured.",
-      {"train", "test", "gap", "paper train", "paper test", "paper gap"});
+      "only Image; it does not say how its training accuracy was measured.");
   for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
     const GeneralizationResult& result = *record->generalization;
     std::optional<double> train, test;
@@ -179,12 +166,12 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
       test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
     }
     add_row(table, *record,
-            {{percent_text(result.train.accuracy)},
-             {percent_text(result.test.accuracy)},
-             {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)},
-             {accuracy_text(train), Emphasis::kQuiet},
-             {accuracy_text(test), Emphasis::kQuiet},
-             {signed_text(difference(train, test)), Emphasis::kQuiet}});
+            {{"train", {percent_text(result.train.accuracy)}},
+             {"test", {percent_text(result.test.accuracy)}},
+             {"gap", {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)}},
+             {"paper train", {accuracy_text(train), Emphasis::kQuiet}},
+             {"paper test", {accuracy_text(test), Emphasis::kQuiet}},
+             {"paper gap", {signed_text(difference(train, test)), Emphasis::kQuiet}}});
   }
   return table;
 }
@@ -197,32 +184,28 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
     thresholds.merge(thresholds_of(*record));
     has_paper = has_paper || paper_on_image(*record);
   }
-  std::vector<std::string> header;
-  for (const double accuracy : thresholds)
-    header.push_back("to " + fixed(100 * accuracy, 0) + " %");
-  if (has_paper) header.insert(header.end(), {"paper 30 %", "paper 35 %"});
-  header.insert(header.end(), {"steps apart", "best, %"});
   Table table =
       analysis_table("Table 5: training steps until a validation accuracy",
                      "The first evaluation at or above the accuracy, in parentheses the time in "
                      "training until it; nothing is interpolated. Only accuracies above chance. "
-                     "Paper: only Image; the released code evaluates every 175 steps.",
-                     header, "Run");
+                     "Paper: only Image; the released code evaluates every 175 steps.");
   for (const AnalysisRecord* record : records) {
     const ConvergenceResult& result = *record->convergence;
     const std::set<double> own = thresholds_of(*record);
     if (own.empty()) continue;
-    Cells cells;
+    TitledCells cells;
     for (const double accuracy : thresholds) {
-      cells.push_back({own.contains(accuracy) ? steps_text(result, accuracy) : "-"});
+      cells.push_back({"to " + fixed(100 * accuracy, 0) + " %",
+                       {own.contains(accuracy) ? steps_text(result, accuracy) : "-"}});
     }
     if (has_paper) {
       const PaperModel* paper = paper_on_image(*record);
-      cells.push_back({paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet});
-      cells.push_back({paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet});
+      const auto steps = [&](int PaperModel::*of) { return paper ? thousands(paper->*of) : "-"; };
+      cells.push_back({"paper 30 %", {steps(&PaperModel::steps_to_30), Emphasis::kQuiet}});
+      cells.push_back({"paper 35 %", {steps(&PaperModel::steps_to_35), Emphasis::kQuiet}});
     }
-    cells.push_back({thousands(result.eval_every)});
-    cells.push_back({result.best ? percent_text(result.best->accuracy) : "-"});
+    cells.push_back({"steps apart", {thousands(result.eval_every)}});
+    cells.push_back({"best, %", {result.best ? percent_text(result.best->accuracy) : "-"}});
     add_row(table, *record, cells);
   }
   return table;
@@ -233,23 +216,21 @@ Table span_table(const std::vector<Analysis>& analyses) {
       "Figure 2: required attention span",
       "Mean distance in tokens between a query and what it attends to, weighted by attention; s is "
       "over examples. Uniform: the same with equal weights, about a third of the length; a span "
-      "near it only shows diffuse attention. The paper gives no figures.",
-      {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels", "uniform pixels",
-       "by layer", "examples"});
+      "near it only shows diffuse attention. The paper gives no figures.");
   for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
     const SpanResult& result = *record->span;
     const SpanFigures& tokens = result.tokens;
     add_row(table, *record,
-            {{fixed(tokens.mean, 1)},
-             {fixed(tokens.deviation, 1)},
-             {fixed(tokens.uniform, 1)},
-             {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"},
-             {fixed(result.mean_length, 1)},
-             {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"},
-             {result.pixels ? fixed(result.pixels->mean, 1) : "-"},
-             {result.pixels ? fixed(result.pixels->uniform, 1) : "-"},
-             {numbers_text(tokens.layers, 0)},
-             {thousands(record->num_examples)}});
+            {{"span", {fixed(tokens.mean, 1)}},
+             {"s", {fixed(tokens.deviation, 1)}},
+             {"uniform", {fixed(tokens.uniform, 1)}},
+             {"of uniform", {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"}},
+             {"length", {fixed(result.mean_length, 1)}},
+             {"with CLS", {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"}},
+             {"pixels", {result.pixels ? fixed(result.pixels->mean, 1) : "-"}},
+             {"uniform pixels", {result.pixels ? fixed(result.pixels->uniform, 1) : "-"}},
+             {"by layer", {numbers_text(tokens.layers, 0)}},
+             {"examples", {thousands(record->num_examples)}}});
   }
   return table;
 }
@@ -258,16 +239,15 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Figure 4: similarity of embeddings",
       "Mean cosine similarity of the embeddings of two grays or two positions by how far they are "
-      "apart: 1, 2, ... 8. Order: the correlation of similarity and distance of two grays.",
-      {"order", "grays apart", "down a column", "along a row", "positions apart"});
+      "apart: 1, 2, ... 8. Order: the correlation of similarity and distance of two grays.");
   for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
     const EmbeddingsResult& result = *record->embeddings;
     add_row(table, *record,
-            {{number_text(result.intensity_correlation, 2)},
-             {numbers_text(result.by_intensity, 2)},
-             {numbers_text(result.vertical, 2)},
-             {numbers_text(result.horizontal, 2)},
-             {numbers_text(result.by_distance, 2)}});
+            {{"order", {number_text(result.intensity_correlation, 2)}},
+             {"grays apart", {numbers_text(result.by_intensity, 2)}},
+             {"down a column", {numbers_text(result.vertical, 2)}},
+             {"along a row", {numbers_text(result.horizontal, 2)}},
+             {"positions apart", {numbers_text(result.by_distance, 2)}}});
   }
   return table;
 }
@@ -276,18 +256,17 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Figure 5: attention rollout",
       "Entropy is relative to that of equal weights: at 1, nothing is picked out. Bright: the "
-      "weight on pixels brighter than the mean, next to their share.",
-      {"example", "label", "predicted", "entropy", "on CLS", "bright weight", "bright pixels"});
+      "weight on pixels brighter than the mean, next to their share.");
   for (const AnalysisRecord* record : analyses_of(analyses, "rollout")) {
     for (const RolloutExample& example : record->rollout->examples) {
       add_row(table, *record,
-              {{thousands(example.index)},
-               {std::to_string(example.label)},
-               {std::to_string(example.prediction)},
-               {fixed(example.entropy, 3)},
-               {number_text(example.cls_weight, 3)},
-               {number_text(example.bright_weight, 3)},
-               {number_text(example.bright_pixels, 3)}});
+              {{"example", {thousands(example.index)}},
+               {"label", {std::to_string(example.label)}},
+               {"predicted", {std::to_string(example.prediction)}},
+               {"entropy", {fixed(example.entropy, 3)}},
+               {"on CLS", {number_text(example.cls_weight, 3)}},
+               {"bright weight", {number_text(example.bright_weight, 3)}},
+               {"bright pixels", {number_text(example.bright_pixels, 3)}}});
     }
   }
   return table;
@@ -298,14 +277,16 @@ Table controls_table(const std::vector<Analysis>& analyses) {
       "Controls and transfer",
       "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
       "independent blocks, other lengths, another task. The difference is to the run's own score "
-      "on the same examples; a baseline needs no model.",
-      {"evaluated on", "inputs", "accuracy", "difference", "examples"});
+      "on the same examples; a baseline needs no model.");
   for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
     add_changed_inputs(table, *record, shown_task(*record), record->controls->scores);
     for (const auto& [name, accuracy] : record->controls->baselines) {
-      add_row(
-          table, *record,
-          {{shown_task(*record)}, {"baseline: " + name}, {percent_text(accuracy)}, {"-"}, {"-"}});
+      add_row(table, *record,
+              {{"evaluated on", {shown_task(*record)}},
+               {"inputs", {"baseline: " + name}},
+               {"accuracy", {percent_text(accuracy)}},
+               {"difference", {"-"}},
+               {"examples", {"-"}}});
     }
   }
   for (const AnalysisRecord* record : analyses_of(analyses, "transfer")) {
@@ -320,16 +301,16 @@ Table reach_table(const std::vector<Analysis>& analyses) {
       "Reach",
       "Tokens within which 90 % of the gradient of the predicted score lies, of each layer and of "
       "all; the same if all tokens counted alike; and the smallest window in which a layer may be "
-      "without losing more than a point of accuracy, of the windows measured.",
-      {"layer", "90 % of gradients", "equal ones", "window", "largest window"});
+      "without losing more than a point of accuracy, of the windows measured.");
   for (const AnalysisRecord* record : analyses_of(analyses, "reach")) {
     for (const ReachFigures& layer : record->reach->layers) {
       add_row(table, *record,
-              {{layer.layer},
-               {thousands(layer.distance)},
-               {thousands(layer.equal)},
-               {layer.window ? thousands(*layer.window) : "-"},
-               {record->reach->scores.size() > 1 ? record->reach->scores.back().value : "-"}});
+              {{"layer", {layer.layer}},
+               {"90 % of gradients", {thousands(layer.distance)}},
+               {"equal ones", {thousands(layer.equal)}},
+               {"window", {layer.window ? thousands(*layer.window) : "-"}},
+               {"largest window",
+                {record->reach->scores.size() > 1 ? record->reach->scores.back().value : "-"}}});
     }
   }
   return table;

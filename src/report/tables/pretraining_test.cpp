@@ -55,6 +55,15 @@ TEST(PretrainingRuns, HaveAListAndNoPlaceAmongResults) {
   EXPECT_THAT(render({records[0]}, Format::kText), HasSubstr("98.76"));
 }
 
+TEST(PretrainingRuns, HaveNoCurveAmongThoseOfAccuracy) {
+  std::vector<RunRecord> records = {masked_run("text", "local"),
+                                    finished_run("text", "transformer", 65)};
+  records[0].val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.9, 10}};
+  EXPECT_THAT(render(records, Format::kHtml), Not(HasSubstr("<section id=\"curves\">")));
+  records[1].val_curve = records[0].val_curve;
+  EXPECT_THAT(render(records, Format::kHtml), HasSubstr("against training step for 1 run."));
+}
+
 TEST(SelfPretrainedRuns, HaveRowsAndRanksOfTheirOwn) {
   const Leaderboard board = build_leaderboard(
       {finished_run("text", "transformer", 65), finished_run("text", "local", 60),

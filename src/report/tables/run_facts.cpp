@@ -156,7 +156,7 @@ std::vector<Fact> provenance_facts(const RunRecord& run) {
   return f.facts;
 }
 
-std::vector<std::string> setting_texts(const RunRecord& run) {
+std::vector<std::string> toml_lines(const RunRecord& run) {
   std::istringstream toml(to_toml(run.config));
   std::vector<std::string> lines;
   for (std::string line; std::getline(toml, line);) lines.push_back(line);

@@ -75,6 +75,6 @@ std::vector<Fact> result_facts(const RunRecord& run);
 std::vector<Fact> provenance_facts(const RunRecord& run);
 
 // The settings as TOML, line by line.
-std::vector<std::string> setting_texts(const RunRecord& run);
+std::vector<std::string> toml_lines(const RunRecord& run);
 
 }  // namespace lra::report

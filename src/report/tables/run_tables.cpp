@@ -57,49 +57,50 @@ std::string data_name(const TaskColumn& column) {
   return colon == std::string::npos ? column.title : column.task.substr(colon + 1);
 }
 
-Cells own_data_line(const Leaderboard& own, size_t column, const Row& row) {
+TitledCells own_data_line(const Leaderboard& own, size_t column, const Row& row) {
   const Cell& cell = row.cells[column];
-  const Trivial& trivial = cell.trivial;
-  return {{data_name(own.columns[column])},
-          {row.title},
-          {or_dash(cell.settings)},
-          {figure_text(cell), rank_in_column(own, row, column), cell.marks},
-          {or_dash(interval_text(cell))},
-          {trivial.name.empty() ? "-" : accuracy_text(trivial.accuracy) + " " + trivial.name,
-           Emphasis::kQuiet},
-          {joined({std::to_string(cell.accuracy.count), lost_text(cell)})},
-          {size_text(cell.num_parameters)},
-          {time_text(cell.train_seconds)},
-          {rate_text(cell.speed.tokens_per_s)},
-          {memory_text(cell.speed.peak_memory_bytes)},
-          {row.preset},
-          {row.checkpoint},
-          {cell.validation},
-          {cell.division}};
+  const auto& [accuracy, name] = cell.trivial;
+  const std::string trivial = name.empty() ? "-" : accuracy_text(accuracy) + " " + name;
+  return {{"Data", {data_name(own.columns[column])}},
+          {"Model", {row.title}},
+          {"Settings", {or_dash(cell.settings)}},
+          {"Accuracy", {figure_text(cell), rank_in_column(own, row, column), cell.marks}},
+          {"95 %", {or_dash(interval_text(cell))}},
+          {"Trivial baseline", {trivial, Emphasis::kQuiet}},
+          {"Seeds", {joined({std::to_string(cell.accuracy.count), lost_text(cell)})}},
+          {"Parameters", {size_text(cell.num_parameters)}},
+          {"Training time", {time_text(cell.train_seconds)}},
+          {"tokens/s", {rate_text(cell.speed.tokens_per_s)}},
+          {"Peak memory", {memory_text(cell.speed.peak_memory_bytes)}},
+          {"Preset", {row.preset}},
+          {"Tested weights", {row.checkpoint}},
+          {"Validation", {cell.validation}},
+          {"Division", {cell.division}}};
 }
 
-Cells measurement_line(const SpeedRow& row) {
+TitledCells measurement_line(const SpeedRow& row) {
   const Measurement& m = row.measured;
   const std::string range =
       " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
-  return {{row.task},
-          {row.title},
-          {row.preset},
-          {or_dash(row.settings)},
-          {m.mode},
-          {m.dtype},
-          {thousands(m.length)},
-          {thousands(m.batch)},
-          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.warning ? "!" : "") +
-           (m.windows > 1 ? range : "")},
-          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
-          {rate_text(m.tokens_per_s)},
-          {fixed(100 * flops_utilisation(m), 1) + " %"},
-          {ratio_text(row.relative)},
-          {ratio_text(row.paper_relative)},
-          {memory_text(m.peak_resident_bytes)},
-          {row.revision},
-          {row.machine}};
+  return {{"Task", {row.task}},
+          {"Model", {row.title}},
+          {"Preset", {row.preset}},
+          {"Settings", {or_dash(row.settings)}},
+          {"mode", {m.mode}},
+          {"dtype", {m.dtype}},
+          {"length", {thousands(m.length)}},
+          {"batch", {thousands(m.batch)}},
+          {"steps/s",
+           {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.warning ? "!" : "") +
+            (m.windows > 1 ? range : "")}},
+          {"with data", {rate_text(m.pipeline_steps_per_s)}},
+          {"tokens/s", {rate_text(m.tokens_per_s)}},
+          {"of GEMM", {fixed(100 * flops_utilisation(m), 1) + " %"}},
+          {"relative", {ratio_text(row.relative)}},
+          {"paper", {ratio_text(row.paper_relative)}},
+          {"peak memory", {memory_text(m.peak_resident_bytes)}},
+          {"Revision", {row.revision}},
+          {"Machine", {row.machine}}};
 }
 
 }  // namespace
@@ -127,9 +128,6 @@ Table own_data_table(const Leaderboard& own) {
                          "Training time is of one run, only its training steps.",
                          marks_legend(own)},
                         " "),
-      .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline", "Seeds",
-                 "Parameters", "Training time", "tokens/s", "Peak memory", "Preset",
-                 "Tested weights", "Validation", "Division"},
       .num_left = 3,
       .num_keys = 2,
       .is_list = true};
@@ -137,7 +135,7 @@ Table own_data_table(const Leaderboard& own) {
   for (size_t i = 0; i < own.columns.size(); ++i) {
     for (const Row& row : own.rows) {
       if (!row.cells[i].was_run()) continue;
-      table.rows.push_back(own_data_line(own, i, row));
+      table.add(own_data_line(own, i, row));
       marks.push_back(texts_of(row.cells[i].marks));
     }
   }
@@ -171,19 +169,18 @@ Table training_speed_table(const Leaderboard& board) {
                   "Only training steps; padding is not counted as tokens. Relative: tokens per "
                   "second over the Transformer's with the same task settings, sizes and batches, "
                   "on the same machine and revision.",
-              .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
               .num_left = 2,
               .num_keys = 2};
   for (size_t i = 0; i < board.columns.size(); ++i) {
     for (const Row& row : board.rows) {
       const CellSpeed& speed = row.cells[i].speed;
       if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
-      table.rows.push_back({{board.columns[i].title},
-                            {row_label(board, row, row.cells[i].settings)},
-                            {rate_text(speed.tokens_per_s)},
-                            {rate_text(speed.steps_per_s)},
-                            {ratio_text(speed.relative)},
-                            {memory_text(speed.peak_memory_bytes)}});
+      table.add({{"Task", {board.columns[i].title}},
+                 {"Model", {row_label(board, row, row.cells[i].settings)}},
+                 {"tokens/s", {rate_text(speed.tokens_per_s)}},
+                 {"steps/s", {rate_text(speed.steps_per_s)}},
+                 {"relative", {ratio_text(speed.relative)}},
+                 {"peak memory", {memory_text(speed.peak_memory_bytes)}}});
     }
   }
   return table;
@@ -198,12 +195,9 @@ Table measurement_table(const Leaderboard& board) {
           "measured in the same conditions. Paper: the same ratio on 16 TPU v3 chips. With data: "
           "the same steps with batches that are read from the task's data. Of GEMM: the model's "
           "floating-point operations per second over those of this machine's matrix product.",
-      .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
-                 "steps/s", "with data", "tokens/s", "of GEMM", "relative", "paper", "peak memory",
-                 "Revision", "Machine"},
       .num_left = 6,
       .num_keys = 2};
-  for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
+  for (const SpeedRow& row : board.speeds) table.add(measurement_line(row));
   fold_columns(table, {"Preset", "Settings", "mode", "dtype", "batch", "with data", "paper",
                        "Revision", "Machine"});
   return table;
@@ -215,22 +209,20 @@ Table pretraining_table(const std::vector<RunRecord>& records) {
               .caption =
                   "Accuracy and loss of the last validation, at the hidden positions. These runs "
                   "learn no labels: they are in no other table.",
-              .header = {"Task", "Model", "Preset", "Seed", "Steps", "Hidden", "Accuracy", "Loss",
-                         "Status"},
               .num_left = 3,
               .num_keys = 2};
   for (const RunRecord& run : records) {
     if (run.kind != "train" || !is_masked_run(run.config)) continue;
     const bool has_positions = run.val && run.val->num_positions;
-    table.rows.push_back({{shown_task(run)},
-                          {run.model_title},
-                          {run.preset},
-                          {std::to_string(run.seed)},
-                          {thousands(run.steps)},
-                          {has_positions ? thousands(*run.val->num_positions) : "-"},
-                          {run.val ? fixed(100 * run.val->accuracy, 2) : "-"},
-                          {run.val ? fixed(run.val->loss, 4) : "-"},
-                          {to_string(run.status)}});
+    table.add({{"Task", {shown_task(run)}},
+               {"Model", {run.model_title}},
+               {"Preset", {run.preset}},
+               {"Seed", {std::to_string(run.seed)}},
+               {"Steps", {thousands(run.steps)}},
+               {"Hidden", {has_positions ? thousands(*run.val->num_positions) : "-"}},
+               {"Accuracy", {run.val ? fixed(100 * run.val->accuracy, 2) : "-"}},
+               {"Loss", {run.val ? fixed(run.val->loss, 4) : "-"}},
+               {"Status", {to_string(run.status)}}});
   }
   return table;
 }

@@ -52,10 +52,7 @@ std::string workload_of(const ConfigTable& config) {
 
 std::string attention_dropout_of(const RunRecord& record) {
   const ConfigValue* rate = find_setting(record.config, "model", "attention_dropout");
-  if (!rate) return "";
-  ConfigTable text;
-  text.set("rate", *rate);
-  return canonical_text(text);
+  return rate ? setting_text(*rate) : "";
 }
 
 // Returns the Transformer that `record` is measured against, of `transformers` by their attention
@@ -122,28 +119,18 @@ std::vector<std::string> settings_labels(const Runs& records) {
   });
 }
 
-struct MeasuredRun {
-  const RunRecord* record;
-  std::string label;
-  const Measurement* measurement;
-};
-
-SpeedRow speed_row(const MeasuredRun& measured, const MeasuredRun* yardstick) {
-  const RunRecord& record = *measured.record;
+SpeedRow speed_row(const RunRecord& record, const std::string& settings, const Measurement& m) {
   SpeedRow row{.task = record.task,
                .model = record.model,
                .title = record.model_title,
                .preset = record.preset,
-               .settings = measured.label,
+               .settings = settings,
                .machine = machine_of(record.provenance),
                .revision = revision_of(record.provenance),
                .device = device_of(record.provenance),
-               .measured = *measured.measurement};
-  if (yardstick && yardstick->measurement->steps_per_s > 0) {
-    row.relative = row.measured.steps_per_s / yardstick->measurement->steps_per_s;
-  }
+               .measured = m};
   if (paper_task(record.task) == PaperTask::kText) {
-    row.paper_relative = paper_relative_speed(record.model, row.measured.mode, row.measured.length);
+    row.paper_relative = paper_relative_speed(record.model, m.mode, m.length);
   }
   return row;
 }
@@ -195,25 +182,28 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
   std::ranges::stable_sort(by_time, {},
                            [](const auto* record) { return record->provenance.finished_utc; });
   using Setting = decltype(setting_of(records[0], records[0].measurements[0]));
+  using MeasuredRun = std::pair<const RunRecord*, SpeedRow>;
   std::map<Setting, std::map<ModelSettings, MeasuredRun>> settings;
   const std::vector<std::string> labels = settings_labels(by_time);
   for (size_t i = 0; i < by_time.size(); ++i) {
     const RunRecord& record = *by_time[i];
     for (const Measurement& m : record.measurements) {
-      settings[setting_of(record, m)].insert_or_assign(model_of(record),
-                                                       MeasuredRun{&record, labels[i], &m});
+      settings[setting_of(record, m)].insert_or_assign(
+          model_of(record), MeasuredRun(&record, speed_row(record, labels[i], m)));
     }
   }
   std::vector<SpeedRow> rows;
-  for (const auto& [setting, models] : settings) {
-    std::map<std::string, MeasuredRun> transformers;
-    for (const auto& [model, measured] : models) {
+  for (auto& [setting, models] : settings) {
+    std::map<std::string, double> transformers;  // steps per second
+    for (const auto& [model, run] : models) {
       if (model.first != kYardstick) continue;
-      transformers.emplace(attention_dropout_of(*measured.record), measured);
+      transformers.emplace(attention_dropout_of(*run.first), run.second.measured.steps_per_s);
     }
     const auto first = static_cast<std::ptrdiff_t>(rows.size());
-    for (const auto& [model, measured] : models) {
-      rows.push_back(speed_row(measured, yardstick_of(*measured.record, transformers)));
+    for (auto& [model, run] : models) {
+      SpeedRow& row = rows.emplace_back(std::move(run.second));
+      const double* yardstick = yardstick_of(*run.first, transformers);
+      if (yardstick && *yardstick > 0) row.relative = row.measured.steps_per_s / *yardstick;
     }
     std::stable_sort(rows.begin() + first, rows.end(), [](const SpeedRow& a, const SpeedRow& b) {
       return a.measured.steps_per_s > b.measured.steps_per_s;
@@ -257,15 +247,13 @@ std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
   std::vector<SpeedGrid> grids;
   for (const auto& [setting, lines] : settings) {
     SpeedGrid grid;
-    std::set<int64_t> lengths;
     for (const auto& [title, line] : lines) {
       for (const auto& [length, row] : line.at) {
-        lengths.insert(length);
+        grid.lengths.insert(length);
         grid.any = row;
       }
       grid.lines.push_back(line);
     }
-    grid.lengths.assign(lengths.begin(), lengths.end());
     std::ranges::stable_sort(grid.lines, {}, [](const SpeedGridLine& line) {
       return std::pair(paper_order(line.model), line.title);
     });

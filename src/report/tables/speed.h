@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,8 @@ struct SpeedGridLine {
 
 // Measurements that compare: only model and length differ.
 struct SpeedGrid {
-  const SpeedRow* any = nullptr;     // one of them: its settings and machine are those of all
-  std::vector<int64_t> lengths;      // ascending
+  const SpeedRow* any = nullptr;  // one of them: its settings and machine are those of all
+  std::set<int64_t> lengths;
   std::vector<SpeedGridLine> lines;  // the paper's order of models, then by title
 
   std::string setting() const;  // "text, small, fp32, batch 32, revision ..., machine"

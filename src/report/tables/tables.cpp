@@ -12,7 +12,6 @@ namespace {
 
 // "36.37 (+0.05)": the paper's figure and ours minus it.
 std::string against_paper(std::optional<double> ours, std::optional<double> paper) {
-  if (!paper) return "-";
   const auto moved = difference(ours, paper);
   return accuracy_text(paper) + (moved ? " (" + signed_text(moved) + ")" : "");
 }
@@ -93,22 +92,21 @@ Table accuracy_table(const Leaderboard& board) {
                   "In brackets the number of seeds n and the half-width of the 95 % interval, over "
                   "seeds or over test examples, whichever is wider. Avg 5 is the paper's average: "
                   "ListOps, Text, Retrieval, Image and Pathfinder. Avg all is over every task "
-                  "shown. Both need all their parts.",
-              .header = {"Model"}};
+                  "shown. Both need all their parts."};
   if (has_paper) {
     table.caption += " Under each row the paper's figures, and in parentheses ours minus theirs.";
   }
-  for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
-  table.header.insert(table.header.end(), {"Avg 5", "Avg all"});
   std::vector<std::string> marks;
   for (const Row& row : board.rows) {
     marks.resize(table.rows.size());
     marks.push_back(marks_text(board, row));
-    table.rows.push_back(figures_line(board, row));
-    for (const auto average : {&Row::scored, &Row::present}) {
-      table.rows.back().push_back(
-          {accuracy_text((row.*average).ours), rank_of_average(board, row, average)});
+    TitledCells cells = figures_line(board, row);
+    for (const auto& [title, average] :
+         {std::pair{"Avg 5", &Row::scored}, {"Avg all", &Row::present}}) {
+      cells.push_back(
+          {title, {accuracy_text((row.*average).ours), rank_of_average(board, row, average)}});
     }
+    table.add(cells);
     if (!has_paper_line(row)) continue;
     table.rows.push_back(paper_line(row, PaperVersion::kV0));
     table.rows.push_back(paper_line(row, PaperVersion::kV1));
@@ -165,12 +163,14 @@ void drop_empty_columns(Table& table) {
   }
 }
 
-Cells figures_line(const Leaderboard& board, const Row& row) {
-  Cells cells = {{row_label(board, row)}};
+TitledCells figures_line(const Leaderboard& board, const Row& row) {
+  TitledCells cells = {{"Model", {row_label(board, row)}}};
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::string spread = spread_text(row.cells[i]);
-    cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
-                     rank_in_column(board, row, i), row.cells[i].marks});
+    const std::string text =
+        figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]");
+    cells.push_back(
+        {board.columns[i].title, {text, rank_in_column(board, row, i), row.cells[i].marks}});
   }
   return cells;
 }
@@ -271,12 +271,10 @@ std::string memory_text(std::optional<int64_t> bytes) {
   return bytes ? human_bytes(static_cast<uint64_t>(*bytes)) : "-";
 }
 
-std::string gigabytes_text(std::optional<double> value) {
-  return value ? fixed(*value, 2) + " GB" : "-";
-}
+std::string gigabytes_text(std::optional<double> value) { return number_text(value, 2, " GB"); }
 
-std::string number_text(std::optional<double> value, int decimals) {
-  return value ? fixed(*value, decimals) : "-";
+std::string number_text(std::optional<double> value, int decimals, const char* unit) {
+  return value ? fixed(*value, decimals) + unit : "-";
 }
 
 std::string accuracy_text(std::optional<double> value) { return number_text(value, 2); }
@@ -288,7 +286,7 @@ std::string signed_text(std::optional<double> value) {
   return (rounded < 0 ? "-" : "+") + fixed(std::abs(rounded), 2);
 }
 
-std::string ratio_text(std::optional<double> value) { return value ? fixed(*value, 2) + "x" : "-"; }
+std::string ratio_text(std::optional<double> value) { return number_text(value, 2, "x"); }
 
 std::string rate_text(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return "-";

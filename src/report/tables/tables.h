@@ -52,9 +52,16 @@ struct TableCell {
 };
 using Cells = std::vector<TableCell>;
 
+// A cell under the title of its column.
+struct TitledCell {
+  std::string title;
+  TableCell cell;
+};
+using TitledCells = std::vector<TitledCell>;
+
 struct Table {
   std::string title, caption;
-  std::vector<std::string> header;
+  std::vector<std::string> header = {};
   std::vector<Cells> rows = {};  // as many cells as the header has
   int num_left = 1;              // leading columns that are words; the rest are figures
   int num_keys = 1;       // leading columns that name the row: repeated where a table is cut in two
@@ -66,6 +73,11 @@ struct Table {
   bool is_word(size_t column) const {
     const auto place = static_cast<int>(column), size = static_cast<int>(header.size());
     return place < num_left || place >= size - num_right;
+  }
+  // A row that names its columns, the same ones in each row.
+  void add(const TitledCells& row) {
+    header = mapped(row, &TitledCell::title);
+    rows.push_back(mapped(row, &TitledCell::cell));
   }
   Cells header_cells() const {
     return mapped(header, [](const std::string& title) { return TableCell{title}; });
@@ -128,7 +140,7 @@ std::string seeds_text(const Cell& cell);
 // "1 diverged, 2 failed": runs without a figure; empty if there are none.
 std::string lost_text(const Cell& cell);
 // The name of a row and its figures with all of these.
-Cells figures_line(const Leaderboard& board, const Row& row);
+TitledCells figures_line(const Leaderboard& board, const Row& row);
 
 // "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);
@@ -153,7 +165,7 @@ std::string marks_text(const Leaderboard& board, const Row& row);
 void add_marks(Table& table, std::vector<std::string> texts);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
-std::string number_text(std::optional<double> value, int decimals);
+std::string number_text(std::optional<double> value, int decimals, const char* unit = "");
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
 std::string ratio_text(std::optional<double> value);

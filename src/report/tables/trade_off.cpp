@@ -214,18 +214,15 @@ std::string speed_text(const TradeOff& trade_off, const TradeOffPoint& point) {
 }
 
 Table trade_off_table(const TradeOff& trade_off) {
-  Table table{.title = trade_off.title,
-              .caption = trade_off.caption,
-              .header = {"Model", trade_off.quality_name, trade_off.is_ratio ? "speed" : "tokens/s",
-                         "examples/s", "memory", "Pareto front of speed", "of memory"}};
+  Table table{.title = trade_off.title, .caption = trade_off.caption};
   for (const TradeOffPoint& point : trade_off.points) {
-    table.rows.push_back({{point.title},
-                          {accuracy_text(point.quality)},
-                          {speed_text(trade_off, point)},
-                          {rate_text(point.examples_per_s)},
-                          {gigabytes_text(point.memory_gb)},
-                          {point.on_speed_front ? "yes" : "no"},
-                          {point.on_memory_front ? "yes" : "no"}});
+    table.add({{"Model", {point.title}},
+               {trade_off.quality_name, {accuracy_text(point.quality)}},
+               {trade_off.is_ratio ? "speed" : "tokens/s", {speed_text(trade_off, point)}},
+               {"examples/s", {rate_text(point.examples_per_s)}},
+               {"memory", {gigabytes_text(point.memory_gb)}},
+               {"Pareto front of speed", {point.on_speed_front ? "yes" : "no"}},
+               {"of memory", {point.on_memory_front ? "yes" : "no"}}});
   }
   return table;
 }
