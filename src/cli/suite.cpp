@@ -18,6 +18,7 @@
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "report/lists.h"
 #include "report/report.h"
 #include "tasks/prepare_data.h"
 #include "training/settings/data_root.h"
@@ -129,10 +130,8 @@ void say_why_no_run(const Suite& suite, const std::string& file, const std::vect
 Cell cell_named(const std::vector<Cell>& cells, const std::string& name) {
   const auto found = std::ranges::find(cells, name, &Cell::run_name);
   if (found != cells.end()) return *found;
-  std::vector<std::string> names;
-  for (const Cell& cell : cells) names.push_back(cell.run_name());
   refuse("--only", "the suite has no run '" + name + "'", "TASK-MODEL-sSEED",
-         suggestion(name, names));
+         suggestion(name, report::mapped(cells, &Cell::run_name)));
 }
 
 // The lock of the run's folder is enough: others work on other runs of the suite.
@@ -244,7 +243,7 @@ void add_suite(CLI::App& app, Program& program) {
   run_command->add_option("--only", a->only,
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
                           "task of a job array runs");
-  add_suite_submit(*suite, program);
+  add_submit_options(*add("submit", "submit unfinished runs to SLURM", submit_suite), *a);
   auto* status_command = add("status", "print one line per run", show_suite);
   status_command->add_option("--out", a->out, kRunsHelp);
   status_command->add_flag("--watch", a->watch,
