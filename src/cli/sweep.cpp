@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "report/lists.h"
 
 namespace lra::cli {
 namespace {
@@ -271,9 +272,7 @@ std::vector<Try> tries_of(const Sweep& sweep) {
 }
 
 std::vector<std::string> varied_names(const Sweep& sweep) {
-  std::vector<std::string> names;
-  for (const Varied& v : sweep.varied) names.push_back(v.name);
-  return names;
+  return report::mapped(sweep.varied, &Varied::name);
 }
 
 size_t kept_after(size_t milestone, int64_t halving, size_t tries) {
