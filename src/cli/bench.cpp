@@ -56,20 +56,11 @@ void complete_lengths(BenchArguments& a) {
 
 std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOptions& common,
                                          const std::string& model, int64_t length) {
-  std::vector<std::string> words = {"bench"};
-  for (const auto& [flag, value] : {std::pair{"--measure-one", model},
-                                    {"--lengths", std::to_string(length)},
-                                    {"--task", a.task},
-                                    {"--preset", a.preset},
-                                    {"--mode", a.mode},
-                                    {"--dtype", a.dtype},
-                                    {"--batch", std::to_string(a.batch)},
-                                    {"--windows", std::to_string(a.windows)},
-                                    {"--window-seconds", std::to_string(a.window_seconds)}}) {
-    words.insert(words.end(), {flag, value});
-  }
-  if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
-  words.insert(words.end(), {"--device", common.device});
+  BenchArguments one = a;
+  one.models.clear();
+  one.lengths = {length};
+  std::vector<std::string> words = bench_words(one, common);
+  words.insert(words.end(), {"--measure-one", model, "--mode", a.mode, "--dtype", a.dtype});
   if (a.whole_steps) words.push_back("--whole-steps");
   if (a.real_batch) words.push_back("--real-batch");
   if (a.data) words.insert(words.end(), {"--data", *a.data});
@@ -315,6 +306,24 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
 std::string record_folder(const BenchArguments& a, const std::string& model) {
   return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
          (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
+}
+
+std::vector<std::string> bench_words(const BenchArguments& a, const CommonOptions& common) {
+  std::vector<std::string> words = {"bench", "--json"};
+  const auto add = [&](const char* flag, const std::string& value) {
+    words.insert(words.end(), {flag, value});
+  };
+  add("--task", a.task);
+  add("--preset", a.preset);
+  for (const std::string& model : a.models) add("--models", model);
+  for (const int64_t length : a.lengths) add("--lengths", std::to_string(length));
+  add("--batch", std::to_string(a.batch));
+  add("--windows", std::to_string(a.windows));
+  add("--window-seconds", std::to_string(a.window_seconds));
+  if (!a.out.empty()) add("--out", a.out);
+  if (a.replace) words.push_back("--replace");
+  add_common_words(words, common);
+  return words;
 }
 
 void add_bench(CLI::App& app, Program& program) {

@@ -34,6 +34,12 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   return command;
 }
 
+void add_common_words(std::vector<std::string>& words, const CommonOptions& common) {
+  if (common.quiet) words.push_back("--quiet");
+  if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  words.insert(words.end(), {"--device", common.device});
+}
+
 CLI::App* add_group(CLI::App& app, const std::string& name, const std::string& help) {
   CLI::App* group = app.add_subcommand(name, help);
   group->require_subcommand(1);

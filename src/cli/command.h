@@ -38,6 +38,9 @@ struct Program {
 CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
                       const std::string& help, std::function<ExitCode()> action);
 
+// The flags with which another process of this program has these options.
+void add_common_words(std::vector<std::string>& words, const CommonOptions& common);
+
 // Adds a command that needs a verb: add_command() with it as the parent.
 CLI::App* add_group(CLI::App& app, const std::string& name, const std::string& help);
 

@@ -127,6 +127,8 @@ struct BenchArguments {
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
 // The folder in a.out with the record of a model's measurements.
 std::string record_folder(const BenchArguments& a, const std::string& model);
+// The words of a command that measures these models at these lengths, in training and float32.
+std::vector<std::string> bench_words(const BenchArguments& a, const CommonOptions& common);
 // The child's part of lra bench: one measurement, printed as JSON.
 ExitCode measure_one(const BenchArguments& a, const std::string& device);
 

@@ -62,8 +62,8 @@ std::string findings_text(const std::vector<CheckFinding>& findings) {
   return text;
 }
 
-void report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
-                    const Dataset& dataset) {
+ExitCode report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
+                        const Dataset& dataset) {
   const std::vector<CheckFinding> findings = tasks::checks_of(task, dataset);
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
@@ -80,7 +80,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
                 {"notes", notes.size()},
                 {"reading", reading},
                 {"data_checks", to_json_value(findings)}});
-    return;
+    return ExitCode::kDone;
   }
   std::printf("prepared %s in %s\n", a.task.c_str(), dataset.folder().c_str());
   for (const auto& [name, size] : splits.items()) {
@@ -94,12 +94,13 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
     std::printf("  notes  %zu, the first: %s\n", notes.size(), printable(notes.front()).c_str());
   }
   std::printf("%s", findings_text(findings).c_str());
+  return ExitCode::kDone;
 }
 
-void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
+ExitCode report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
   // Its hashes were just computed while writing; reading everything again would only cost memory.
-  report_dataset(program, a, task,
-                 tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
+  return report_dataset(program, a, task,
+                        tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
 }
 
 Progress bar_of(const std::string& description, int64_t total, const std::string& unit,
@@ -118,9 +119,9 @@ Dataset opened(const DataArguments& a, const tasks::Task& task) {
 ExitCode prepare(const Program& program, const DataArguments& a) {
   const std::string root = training::data_root(a.root);
   const auto task = make_task(a, root);
-  report_dataset(program, a, *task,
-                 tasks::prepare_data(tasks::find_task(a.task), *task, root, program.common.quiet));
-  return ExitCode::kDone;
+  return report_dataset(
+      program, a, *task,
+      tasks::prepare_data(tasks::find_task(a.task), *task, root, program.common.quiet));
 }
 
 ExitCode make(const Program& program, const DataArguments& a) {
@@ -139,8 +140,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
   Progress bar = bar_of("make " + a.task, task->num_to_make(options), "ex", program);
   task->make(options, bar);
   bar.finish();
-  report_written(program, a, *task);
-  return ExitCode::kDone;
+  return report_written(program, a, *task);
 }
 
 ExitCode import(const Program& program, const DataArguments& a) {
@@ -155,8 +155,7 @@ ExitCode import(const Program& program, const DataArguments& a) {
   Progress bar = bar_of("import " + a.task, 0, "ex", program);
   tasks::import_data(*task, a.sources, a.out, bar, a.accept);
   bar.finish();
-  report_written(program, a, *make_task(a, a.out));
-  return ExitCode::kDone;
+  return report_written(program, a, *make_task(a, a.out));
 }
 
 // The raw file goes next to the prepared folder, where `lra train` would look for it.
@@ -217,16 +216,14 @@ ExitCode check(const Program& program, const DataArguments& a) {
   }
   const bool all_ok = wrong.empty();
   const std::vector<CheckFinding> findings = tasks::checks_of(*task, dataset);
-  if (program.common.json) {
-    print_json({{"task", a.task},
+  wrong += findings_text(findings);
+  print_result(program,
+               {{"task", a.task},
                 {"folder", a.folder},
                 {"ok", all_ok},
                 {"facts", rows},
-                {"data_checks", to_json_value(findings)}});
-  } else {
-    wrong += findings_text(findings);
-    std::printf("%s\n%s", table.text().c_str(), wrong.empty() ? "all in order\n" : wrong.c_str());
-  }
+                {"data_checks", to_json_value(findings)}},
+               table.text() + "\n" + (wrong.empty() ? "all in order\n" : wrong));
   return all_ok ? ExitCode::kDone : ExitCode::kUserError;
 }
 

@@ -117,15 +117,14 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
     }
     if (findings.size() > before) refused.push_back(file);
   }
-  if (program.common.json) {
-    print_json({{"records", files.size()}, {"findings", findings}, {"refused", refused}});
-  } else {
-    for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
-    if (findings.empty()) {
-      std::printf(files.size() == 1 ? "%zu record is consistent\n" : "%zu records are consistent\n",
-                  files.size());
-    }
+  std::string text;
+  for (const std::string& finding : findings) text += printable(finding) + "\n";
+  if (findings.empty()) {
+    text = std::to_string(files.size()) +
+           (files.size() == 1 ? " record is consistent\n" : " records are consistent\n");
   }
+  print_result(program, {{"records", files.size()}, {"findings", findings}, {"refused", refused}},
+               text);
   return findings.empty() ? ExitCode::kDone : ExitCode::kUserError;
 }
 

@@ -18,6 +18,7 @@
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "report/lists.h"
 #include "report/report.h"
 #include "tasks/prepare_data.h"
 #include "training/settings/data_root.h"
@@ -36,21 +37,6 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
                                                 data, program.common.quiet);
     refuse_other_data(cells, cell.task, dataset.hash());
   }
-}
-
-// The arguments of lra bench that make the suite's measurements.
-BenchArguments measurements_of(const Suite& suite) {
-  const SuiteBench& bench = *suite.bench;
-  BenchArguments a;
-  a.task = bench.task;
-  a.preset = bench.preset;
-  a.models = suite.models;
-  a.lengths = suite.bench_lengths;
-  a.batch = bench.batch;
-  a.windows = bench.windows;
-  a.window_seconds = bench.window_seconds;
-  a.out = suite.folder + "/bench";
-  return a;
 }
 
 // True if the record holds every measurement that the suite asks for, made with the same settings
@@ -73,30 +59,15 @@ bool is_measured(const BenchArguments& a, const std::string& model, const std::s
 
 // Measures the models that have no complete measurement. Returns the code to end with.
 ExitCode run_bench(const Suite& suite, const Program& program) {
-  const BenchArguments a = measurements_of(suite);
-  std::vector<std::string> models = a.models;
-  std::erase_if(models, [&](const std::string& model) {
-    return is_measured(a, model, program.common.device);
+  BenchArguments a = *suite.bench;
+  a.replace = true;
+  std::erase_if(a.models, [&](const std::string& model) {
+    return is_measured(*suite.bench, model, program.common.device);
   });
-  if (models.empty()) return ExitCode::kDone;
-  std::vector<std::string> words = {"bench", "--json", "--task", a.task};
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    words.insert(words.end(), {flag, value});
-  };
-  add("--preset", a.preset);
-  for (const std::string& model : models) add("--models", model);
-  for (const int64_t length : a.lengths) add("--lengths", std::to_string(length));
-  add("--batch", std::to_string(a.batch));
-  add("--windows", std::to_string(a.windows));
-  add("--window-seconds", std::to_string(a.window_seconds));
-  add("--out", a.out);
-  words.push_back("--replace");
-  if (program.common.quiet) words.push_back("--quiet");
-  if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
-  add("--device", program.common.device);
+  if (a.models.empty()) return ExitCode::kDone;
   say(program, "speed and memory of the " + a.preset + " " + a.task + " model, batch " +
                    std::to_string(a.batch));
-  const int exit_code = run_self(words).exit_code;
+  const int exit_code = run_self(bench_words(a, program.common)).exit_code;
   if (exit_code == 0 || stop_requested()) return ExitCode::kDone;
   std::fprintf(stderr, "lra: the measurements ended with %s\n", describe_end(exit_code).c_str());
   return failure_code(exit_code);
@@ -109,9 +80,8 @@ std::set<std::filesystem::path> own_folders(const Suite& suite, const std::vecto
     if (!suite.sweep || cell.is_chosen)
       folders.insert(std::filesystem::weakly_canonical(cell.folder));
   if (!suite.bench) return folders;
-  const BenchArguments measured = measurements_of(suite);
   for (const std::string& model : suite.models) {
-    folders.insert(std::filesystem::weakly_canonical(record_folder(measured, model)));
+    folders.insert(std::filesystem::weakly_canonical(record_folder(*suite.bench, model)));
   }
   return folders;
 }
@@ -160,10 +130,8 @@ void say_why_no_run(const Suite& suite, const std::string& file, const std::vect
 Cell cell_named(const std::vector<Cell>& cells, const std::string& name) {
   const auto found = std::ranges::find(cells, name, &Cell::run_name);
   if (found != cells.end()) return *found;
-  std::vector<std::string> names;
-  for (const Cell& cell : cells) names.push_back(cell.run_name());
   refuse("--only", "the suite has no run '" + name + "'", "TASK-MODEL-sSEED",
-         suggestion(name, names));
+         suggestion(name, report::mapped(cells, &Cell::run_name)));
 }
 
 // The lock of the run's folder is enough: others work on other runs of the suite.
@@ -275,7 +243,7 @@ void add_suite(CLI::App& app, Program& program) {
   run_command->add_option("--only", a->only,
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
                           "task of a job array runs");
-  add_suite_submit(*suite, program);
+  add_submit_options(*add("submit", "submit unfinished runs to SLURM", submit_suite), *a);
   auto* status_command = add("status", "print one line per run", show_suite);
   status_command->add_option("--out", a->out, kRunsHelp);
   status_command->add_flag("--watch", a->watch,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/slurm.h"
 #include "cli/suite_file.h"
 #include "training/settings/run_config.h"
 
@@ -166,11 +167,13 @@ std::string sweep_table(const Suite& suite, std::vector<Cell> cells);
 
 // ---- commands
 
+// Of all commands of a suite: each has some of them.
 struct SuiteArguments {
   std::string file, data, out, only;
   std::vector<std::string> devices;  // of the runs; empty: --device
   int jobs = 0;                      // 0: one for each device
-  bool watch = false, all = false;
+  bool watch = false, all = false, slurm = false, dry_run = false;
+  SlurmJob job;  // without what the suite says
 };
 
 inline constexpr const char *kRunsHelp = "folder of the runs; default runs/NAME",
@@ -190,6 +193,7 @@ ExitCode run_suite(const Program& program, const SuiteArguments& arguments);
 ExitCode show_suite(const Program& program, const SuiteArguments& arguments);
 
 // lra suite submit: the runs of a suite as job arrays of a batch system.
-void add_suite_submit(CLI::App& suite, Program& program);
+void add_submit_options(CLI::App& command, SuiteArguments& arguments);
+ExitCode submit_suite(const Program& program, const SuiteArguments& arguments);
 
 }  // namespace lra::cli

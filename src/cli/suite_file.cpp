@@ -158,8 +158,10 @@ Suite suite_of(ConfigTable table, const std::string& file, const std::string& ou
   if (table.find("sweep")) suite.sweep = read_sweep(take_table(table, "sweep"), file);
   if (table.find("bench")) {
     ConfigTable bench = take_table(table, "bench");
-    suite.bench_lengths = take_list<int64_t>(bench, "lengths", file);
+    const auto lengths = take_list<int64_t>(bench, "lengths", file);
     suite.bench = read_config<SuiteBench>(bench, "bench");
+    suite.bench->lengths = lengths;
+    suite.bench->models = suite.models;
   }
   suite.settings = read_config<SuiteSettings>(table, "");
   if (suite.settings.name.empty())
@@ -168,6 +170,7 @@ Suite suite_of(ConfigTable table, const std::string& file, const std::string& ou
   suite.folder = !out.empty()               ? out
                  : lies_with_its_runs(file) ? folder_of(file)
                                             : "runs/" + suite.settings.name;
+  if (suite.bench) suite.bench->out = suite.folder + "/bench";
   return suite;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "cli/compute.h"
 #include "cli/sweep.h"
 
 namespace lra::cli {
@@ -21,10 +22,9 @@ struct SuiteSettings {
   }
 };
 
-struct SuiteBench {
-  int64_t batch = 4, windows = 5;
-  std::string task = "text", preset = "release";
-  double window_seconds = 0.5;
+// [bench]: speed and memory of every model.
+struct SuiteBench : BenchArguments {
+  SuiteBench() { batch = 4, window_seconds = 0.5; }
   void fields(auto& f) {
     f("task", task, "task whose model is measured");
     f("preset", preset, "preset that is measured");
@@ -55,8 +55,7 @@ struct Suite {
   std::map<std::string, ConfigTable> by_task, by_model;
   std::vector<LeftOut> left_out;
   std::optional<Sweep> sweep;
-  std::optional<SuiteBench> bench;
-  std::vector<int64_t> bench_lengths;  // tokens
+  std::optional<BenchArguments> bench;
 
   // Held by whoever runs or submits the suite.
   std::string lock() const { return folder + "/.lock"; }

@@ -36,22 +36,22 @@ void prepare_folder(Cell& cell) {
   });
 }
 
-// Resources of each of the runs that run at the same time.
-struct Share {
-  bool is_quiet = false;
-  int threads = 0;           // 0: as many as there are
+// Options of each of the runs that run at the same time, and their share of the memory.
+struct Share : CommonOptions {
   int64_t memory_bytes = 0;  // 0: as many as are free
 };
 
 Share share_of(size_t places, const CommonOptions& common) {
+  Share share{common};
   const auto jobs = static_cast<int>(places);
-  if (jobs == 1) return {.threads = common.threads};
-  return {.threads = common.threads > 0 ? common.threads : std::max(1, num_threads() / jobs),
-          .memory_bytes = std::max<int64_t>(1, available_memory_bytes() / jobs)};
+  if (jobs == 1) return share;
+  if (share.threads == 0) share.threads = std::max(1, num_threads() / jobs);
+  share.memory_bytes = std::max<int64_t>(1, available_memory_bytes() / jobs);
+  return share;
 }
 
 std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
-                                         const Share& share, const std::string& device) {
+                                         const Share& share) {
   std::vector<std::string> words = {"train", "--json", "--data", data_root};
   if (cell.state == CellState::kWaiting) {
     words.insert(words.end(), {cell.task, cell.model, "--preset", cell.config.preset, "--seed",
@@ -69,9 +69,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   if (cell.goal > 0) words.push_back("--no-test");
   if (cell.goal > 0 && cell.goal != kWholeTraining)
     words.insert(words.end(), {"--stop-after", std::to_string(cell.goal)});
-  if (share.is_quiet) words.push_back("--quiet");
-  if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
-  words.insert(words.end(), {"--device", device});
+  add_common_words(words, share);
   if (share.memory_bytes > 0)
     words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;
@@ -158,7 +156,7 @@ void run_cells(const std::vector<Cell*>& cells, const std::string& data_root,
                const std::vector<std::string>& places, const Program& program) {
   LiveLines lines(ProgressTarget::standard_error());
   Share share = share_of(places.size(), program.common);
-  share.is_quiet = program.common.quiet || places.size() > 1 || lines.is_on();
+  share.quiet = program.common.quiet || places.size() > 1 || lines.is_on();
   const auto tell = [&](const std::string& text) {
     if (!program.common.quiet) lines.print(text);
   };
@@ -189,8 +187,8 @@ void run_cells(const std::vector<Cell*>& cells, const std::string& data_root,
       }
       const auto place = std::ranges::find(taken, nobody);
       *place = i;
-      children.start(i, train_arguments(cell, data_root, share,
-                                        places[static_cast<size_t>(place - taken.begin())]));
+      share.device = places[static_cast<size_t>(place - taken.begin())];
+      children.start(i, train_arguments(cell, data_root, share));
     }
     if (children.size() == 0) return;
     const Children::Ended ended = children.wait_for_one([&] { lines.update(); });
@@ -198,8 +196,8 @@ void run_cells(const std::vector<Cell*>& cells, const std::string& data_root,
     lines.remove(ended.id);
     std::ranges::replace(taken, std::optional(ended.id), nobody);
     judge_end(cell, ended.result, program);
-    if (share.is_quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), told, tell);
-    if (share.is_quiet || cell.state != CellState::kDone)
+    if (share.quiet && !program.common.quiet) tell_warnings(cell, name(ended.id), told, tell);
+    if (share.quiet || cell.state != CellState::kDone)
       tell(name(ended.id) + ": " + explanation(cell));
   }
 }

@@ -10,7 +10,6 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/live_lines.h"
-#include "cli/slurm.h"
 #include "cli/suite.h"
 #include "cli/terminal.h"
 #include "io/lock_file.h"

@@ -7,7 +7,6 @@
 
 #include "base/command_text.h"
 #include "cli/child_process.h"
-#include "cli/slurm.h"
 #include "cli/suite.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -17,11 +16,6 @@ namespace lra::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SubmitArguments : SuiteArguments {
-  bool slurm = false, dry_run = false;
-  SlurmJob job;
-};
 
 // SLURM numbers the tasks of an array below MaxArraySize, of which this is the default.
 constexpr size_t kDefaultArraySize = 1001;
@@ -154,7 +148,9 @@ void warn_of_other_device(const SlurmJob& job, const Program& program) {
                      " without --gres, as in --gres gpu:1: " + "the cluster may give no GPU");
 }
 
-ExitCode submit(const Program& program, const SubmitArguments& a) {
+}  // namespace
+
+ExitCode submit_suite(const Program& program, const SuiteArguments& a) {
   Suite suite = read_suite(a.file, a.out);
   if (a.all) suite.left_out.clear();
   SlurmJob job = a.job;
@@ -183,41 +179,35 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   return ExitCode::kDone;
 }
 
-}  // namespace
-
-void add_suite_submit(CLI::App& suite, Program& program) {
-  auto a = std::make_shared<SubmitArguments>();
-  auto* command = add_command(suite, program, "submit", "submit unfinished runs to SLURM",
-                              [&program, a] { return submit(program, *a); });
-  command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
+void add_submit_options(CLI::App& command, SuiteArguments& a) {
   command
-      ->add_flag("--slurm", a->slurm,
-                 "submit to SLURM, as a job array in which each array task is one run")
+      .add_flag("--slurm", a.slurm,
+                "submit to SLURM, as a job array in which each array task is one run")
       ->required();
-  command->add_flag("--dry-run", a->dry_run, "write the scripts, submit nothing");
-  command->add_option("--out", a->out, kRunsHelp);
-  add_data_option(*command, a->data);
-  command->add_flag("--all", a->all, kAllHelp);
-  command->add_option("--partition", a->job.partition, "partition of the cluster");
-  command->add_option("--account", a->job.account, "account to charge");
-  command->add_option("--gres", a->job.gres,
-                      "GPUs of each run, as in gpu:1 or gpu:h100:1; with --device cuda");
-  command->add_option("--time", a->job.time,
-                      "time limit of each run, as in 12:00:00; a run that needs more saves and is "
-                      "queued again");
-  command->add_option("--cpus", a->job.cpus, "CPUs for each run (default 1)")
+  command.add_flag("--dry-run", a.dry_run, "write the scripts, submit nothing");
+  command.add_option("--out", a.out, kRunsHelp);
+  add_data_option(command, a.data);
+  command.add_flag("--all", a.all, kAllHelp);
+  command.add_option("--partition", a.job.partition, "partition of the cluster");
+  command.add_option("--account", a.job.account, "account to charge");
+  command.add_option("--gres", a.job.gres,
+                     "GPUs of each run, as in gpu:1 or gpu:h100:1; with --device cuda");
+  command.add_option("--time", a.job.time,
+                     "time limit of each run, as in 12:00:00; a run that needs more saves and is "
+                     "queued again");
+  command.add_option("--cpus", a.job.cpus, "CPUs for each run (default 1)")
       ->check(CLI::Range(1, 1024));
   command
-      ->add_option("--array-limit", a->job.array_limit,
-                   "how many runs of the array may run at the same time; default: no limit")
+      .add_option("--array-limit", a.job.array_limit,
+                  "how many runs of the array may run at the same time; default: no limit")
       ->check(count_range());
   command
-      ->add_option("--signal-seconds", a->job.signal_seconds,
-                   "seconds before the time limit at which a run saves (default 60)")
+      .add_option("--signal-seconds", a.job.signal_seconds,
+                  "seconds before the time limit at which a run saves (default 60)")
       ->check(CLI::Range(1, 65535));
   command
-      ->add_option("--sbatch-arg", a->job.more_options,
-                   "any other sbatch option; repeatable: --sbatch-arg=--mem=8G")
+      .add_option("--sbatch-arg", a.job.more_options,
+                  "any other sbatch option; repeatable: --sbatch-arg=--mem=8G")
       ->take_all()
       ->allow_extra_args(false)
       ->check([](const std::string& word) -> std::string {

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "report/lists.h"
 
 namespace lra::cli {
 namespace {
@@ -43,18 +44,15 @@ std::optional<Varied> range_of(const std::string& text) {
                 .is_whole = std::regex_match(text, whole)};
 }
 
+// Settings that change what the validation accuracy is measured on, or of what.
+constexpr std::string_view kSettingsOfScore[] = {"train.objective",     "train.mask_fraction",
+                                                 "train.masked_loss",   "train.eval_examples",
+                                                 "train.test_examples", "train.token_order"};
+
 // Without the quotes of a string.
 std::string text_of(const ConfigValue& value) {
   const std::string text = setting_text(value);
   return std::holds_alternative<std::string>(value.value) ? text.substr(1, text.size() - 2) : text;
-}
-
-// Settings that change what the validation accuracy is measured on, or of what.
-bool changes_score(const std::string& name) {
-  static const std::set<std::string> names = {"train.objective",     "train.mask_fraction",
-                                              "train.masked_loss",   "train.eval_examples",
-                                              "train.test_examples", "train.token_order"};
-  return names.contains(name);
 }
 
 // A list, or a range as text: "1e-4:1e-2:log" is drawn log-uniformly, "0:0.3" uniformly, and
@@ -65,7 +63,7 @@ Varied varied_of(const std::string& name, const ConfigValue& value) {
     refuse(value.where, "a sweep compares settings on the same data; " + name + " changes the data",
            "settings of train, model, mixer or groups", "make a suite for each");
   }
-  if (changes_score(name)) {
+  if (std::ranges::count(kSettingsOfScore, name) > 0) {
     refuse(value.where, name + " changes what the score measures; a sweep compares equal scores",
            "settings of training that leave the score alone", "make a suite for each");
   }
@@ -271,23 +269,19 @@ std::vector<Try> tries_of(const Sweep& sweep) {
 }
 
 std::vector<std::string> varied_names(const Sweep& sweep) {
-  std::vector<std::string> names;
-  for (const Varied& v : sweep.varied) names.push_back(v.name);
-  return names;
+  return report::mapped(sweep.varied, &Varied::name);
 }
 
-size_t kept_after(size_t milestone, int64_t halving, size_t tries) {
-  size_t kept = tries;
+size_t kept_of(size_t tries, int64_t halving) {
   const auto divisor = static_cast<size_t>(halving);
-  for (size_t i = 0; i <= milestone; ++i) kept = (kept + divisor - 1) / divisor;
-  return kept;
+  return (tries + divisor - 1) / divisor;
 }
 
 std::vector<int64_t> milestones(int64_t steps, int64_t eval_every, int64_t halving, size_t tries) {
   std::set<int64_t> found;
   if (halving == 0) return {};
   double part = static_cast<double>(steps);
-  for (size_t kept = tries; kept > 1; kept = kept_after(0, halving, kept)) {
+  for (size_t kept = tries; kept > 1; kept = kept_of(kept, halving)) {
     part /= static_cast<double>(halving);
     const auto step =
         static_cast<int64_t>(std::ceil(part / static_cast<double>(eval_every))) * eval_every;

@@ -64,9 +64,9 @@ std::vector<Try> tries_of(const Sweep& sweep);
 std::vector<std::string> varied_names(const Sweep& sweep);
 
 // Steps at which the tries are compared before the end, ascending: steps / halving^k, rounded up to
-// a validation. After the k-th of them, kept_after(k, ...) go on.
+// a validation. After each of them the kept_of() best go on.
 std::vector<int64_t> milestones(int64_t steps, int64_t eval_every, int64_t halving, size_t tries);
-size_t kept_after(size_t milestone, int64_t halving, size_t tries);
+size_t kept_of(size_t tries, int64_t halving);  // one in so many, rounded up
 
 // The score of a setting by the accuracies of its seeds, nothing for one that diverged: their mean,
 // and below all settings of which fewer seeds diverged (then it is negative).

@@ -121,22 +121,21 @@ void plan_group(const Suite& suite, const Group& group) {
     cell.goal = 0;
     cell.is_chosen = false;
   }
-  const std::vector<int64_t> goals = goals_of(suite, group);
   std::vector<size_t> entrants(group.tries());
   std::iota(entrants.begin(), entrants.end(), 0);
   bool is_waiting = false;
-  for (size_t m = 0; m < goals.size(); ++m) {
+  for (const int64_t goal : goals_of(suite, group)) {
     for (const size_t entrant : entrants) {
       for (Cell& cell : group.of_try(entrant)) {
-        if (has_reached(cell, goals[m])) continue;
-        cell.goal = goals[m];
+        if (has_reached(cell, goal)) continue;
+        cell.goal = goal;
         is_waiting = true;
       }
     }
     if (is_waiting) break;
-    const bool is_last = m + 1 == goals.size();
-    const size_t keep = is_last ? 1 : kept_after(m, suite.sweep->settings.halving, group.tries());
-    entrants = best_of(entrants, scores_of(group, goals[m]), keep);
+    const size_t keep =
+        goal == kWholeTraining ? 1 : kept_of(entrants.size(), suite.sweep->settings.halving);
+    entrants = best_of(entrants, scores_of(group, goal), keep);
   }
   if (!is_waiting) {
     for (Cell& cell : group.of_try(entrants[0])) cell.is_chosen = true;

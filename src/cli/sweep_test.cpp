@@ -166,10 +166,10 @@ TEST(Halving, ComparesAtValidationsBeforeTheEnd) {
 }
 
 TEST(Halving, KeepsOneInSoMany) {
-  EXPECT_EQ(kept_after(0, 3, 9), 3u);
-  EXPECT_EQ(kept_after(1, 3, 9), 1u);
-  EXPECT_EQ(kept_after(0, 2, 5), 3u) << "rounded up";
-  EXPECT_EQ(kept_after(5, 2, 5), 1u) << "never none";
+  EXPECT_EQ(kept_of(9, 3), 3u);
+  EXPECT_EQ(kept_of(3, 3), 1u);
+  EXPECT_EQ(kept_of(5, 2), 3u) << "rounded up";
+  EXPECT_EQ(kept_of(1, 2), 1u) << "never none";
 }
 
 TEST(Scores, FewerSeedsThatDivergedComeFirstThenTheMeanOfTheOthers) {

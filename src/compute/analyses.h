@@ -18,6 +18,7 @@ namespace lra::cli {
 
 // An analysis that was asked for, of one of the runs.
 struct Asked {
+  const std::string& kind;
   const CommonOptions& common;
   const AnalyzeArguments& a;
   const std::string& folder;
@@ -36,10 +37,10 @@ struct Asked {
   std::string examples_choice() const { return a.examples > 0 ? kDrawnExamples : "all"; }
 };
 
-// A record of that kind about a run, its checkpoint and the program, without results yet. `dataset`
-// is the data that was read as the run's, if any.
-AnalysisRecord empty_analysis(const training::LoadedRun& run, const std::string& kind,
-                              const Asked& asked, const Dataset* dataset = nullptr);
+// A record about a run, its checkpoint and the program, without results yet. `dataset` is the data
+// that was read as the run's, if any: the record is then of --split.
+AnalysisRecord empty_analysis(const training::LoadedRun& run, const Asked& asked,
+                              const Dataset* dataset = nullptr);
 
 // Scores of one run on changed inputs or with a changed model, one after another.
 class ChangedInputs {

@@ -110,8 +110,7 @@ std::optional<AnalysisRecord> analyze_controls(const Asked& asked) {
   const Dataset dataset = asked.data_of(run);
   ChangedInputs inputs(run, asked);
   if (!measure_controls(run, dataset, asked.a, inputs)) return {};
-  AnalysisRecord record = empty_analysis(run, "controls", asked, &dataset);
-  record.split = asked.a.split;
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.num_examples = examples_of(inputs.scores);
   record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
   record.choices["weights"] =
@@ -147,7 +146,7 @@ std::optional<AnalysisRecord> analyze_transfer(const Asked& asked) {
         .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
     if (!add_adapted(run, inputs, "positions", positions, split, adaptation)) return {};
   }
-  AnalysisRecord record = empty_analysis(run, "transfer", asked);
+  AnalysisRecord record = empty_analysis(run, asked);
   for (CheckFinding& finding : tasks::checks_of(*task, dataset)) {
     if (!record.data_checks) record.data_checks.emplace();
     record.data_checks->push_back(std::move(finding));

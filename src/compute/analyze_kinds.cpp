@@ -1,4 +1,4 @@
-// The five analyses of one run: each one's inputs, results, and files next to the record.
+// Analyses of one run on its own inputs: each one's inputs, results, and files next to the record.
 #include "analysis/attention_weights.h"
 #include "analysis/convergence.h"
 #include "analysis/embeddings.h"
@@ -25,12 +25,12 @@ using training::ModelPrecision;
 
 constexpr int64_t kTopTokens = 10;
 
-AnalysisRecord about(const RunRecord& run, const std::string& kind, const CommonOptions& common) {
+AnalysisRecord about(const RunRecord& run, const Asked& asked) {
   AnalysisRecord record;
   static_cast<RunIdentity&>(record) = run;
-  record.kind = kind;
+  record.kind = asked.kind;
   record.step = run.steps;
-  record.provenance = program_provenance(common);
+  record.provenance = program_provenance(asked.common);
   add_warnings_of(run, record);
   record.data_checks = run.data_checks;
   return record;
@@ -54,9 +54,9 @@ std::vector<double> default_thresholds(const training::RunConfig& config) {
 
 }  // namespace
 
-AnalysisRecord empty_analysis(const LoadedRun& run, const std::string& kind, const Asked& asked,
-                              const Dataset* dataset) {
-  AnalysisRecord record = about(run.stored.record, kind, asked.common);
+AnalysisRecord empty_analysis(const LoadedRun& run, const Asked& asked, const Dataset* dataset) {
+  AnalysisRecord record = about(run.stored.record, asked);
+  if (dataset) record.split = asked.a.split;
   record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
   if (const std::string changed = run.changed_code(); !changed.empty()) {
@@ -78,8 +78,7 @@ std::optional<AnalysisRecord> analyze_span(const Asked& asked) {
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), asked.folder);
   const std::vector<int64_t> examples = drawn_examples(split.size(), asked.a.samples);
-  AnalysisRecord record = empty_analysis(run, "span", asked, &dataset);
-  record.split = asked.a.split;
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.num_examples = static_cast<int64_t>(examples.size());
   Progress bar = asked.bar(record.kind, record.num_examples);
   record.span = analysis::measure_span(attention, split, run.task->shape(), examples,
@@ -99,7 +98,7 @@ std::optional<AnalysisRecord> analyze_span(const Asked& asked) {
 std::optional<AnalysisRecord> analyze_generalization(const Asked& asked) {
   const LoadedRun run = asked.run(ModelPrecision::kAsTrained);
   const Dataset dataset = asked.data_of(run);
-  AnalysisRecord record = empty_analysis(run, "generalization", asked, &dataset);
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
     const auto result =
@@ -123,8 +122,7 @@ std::optional<AnalysisRecord> analyze_breakdown(const Asked& asked) {
   const Dataset dataset = asked.data_of(run);
   const auto result = training::evaluate_run(run, dataset, asked.a.split, 0, asked.common.quiet);
   if (result.stopped) return {};
-  AnalysisRecord record = empty_analysis(run, "breakdown", asked, &dataset);
-  record.split = asked.a.split;
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.num_examples = result.summary.num_examples;
   record.breakdown =
       training::breakdown_of(result, run.stored.config, *run.task, dataset, asked.a.split);
@@ -136,7 +134,7 @@ std::optional<AnalysisRecord> analyze_convergence(const Asked& asked) {
   if (run.record.val_curve.empty()) {
     refuse(asked.folder, "has no validation curve", "a run that was validated at least once");
   }
-  AnalysisRecord record = about(run.record, "convergence", asked.common);
+  AnalysisRecord record = about(run.record, asked);
   record.split = "val";
   record.num_examples = run.record.val_curve.back().num_examples;
   record.convergence = analysis::measure_convergence(
@@ -218,8 +216,7 @@ std::optional<AnalysisRecord> analyze_rollout(const Asked& asked) {
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), asked.folder);
   const std::vector<int64_t> indices = rollout_examples(asked.a, split);
-  AnalysisRecord record = empty_analysis(run, "rollout", asked, &dataset);
-  record.split = asked.a.split;
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{asked.folder}.analysis()};
   record.rollout.emplace();
@@ -249,7 +246,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const Asked& asked) {
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =
       analysis::cosine_similarity(embeddings.position_PD.index_select(0, shown.indices));
-  AnalysisRecord record = empty_analysis(run, "embeddings", asked);
+  AnalysisRecord record = empty_analysis(run, asked);
   EmbeddingsResult result = analysis::embedding_figures(token_VV, position_PP, shown, side > 0);
   result.positions = embeddings.position_PD.size(0);
   result.width = embeddings.token_VD.size(1);
@@ -288,7 +285,7 @@ std::optional<AnalysisRecord> analysis_of(const std::string& kind, const CommonO
       {"controls", analyze_controls},   {"embeddings", analyze_embeddings},
       {"breakdown", analyze_breakdown}, {"transfer", analyze_transfer},
       {"reach", analyze_reach}};
-  return kinds.at(kind)({common, a, folder});
+  return kinds.at(kind)({kind, common, a, folder});
 }
 
 }  // namespace lra::cli

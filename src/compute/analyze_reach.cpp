@@ -86,8 +86,7 @@ std::optional<AnalysisRecord> analyze_reach(const Asked& asked) {
   }
   if (!going) return {};
   analysis::set_windows(inputs.scores, *layers);
-  AnalysisRecord record = empty_analysis(run, "reach", asked, &dataset);
-  record.split = a.split;
+  AnalysisRecord record = empty_analysis(run, asked, &dataset);
   record.num_examples = inputs.scores[0].score->num_examples;
   record.reach = {.layers = std::move(*layers),
                   .scores = std::move(inputs.scores),

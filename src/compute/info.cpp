@@ -9,8 +9,6 @@
 namespace lra::cli {
 ExitCode info(const Program& program) {
   const Provenance p = program_provenance(program.common);
-  Json kernels = Json::object();
-  for (const auto& [op, implementation] : p.kernels) kernels[op] = implementation;
   const Json facts = {
       {"version", p.lra_version},
       {"revision", p.git_revision + (p.git_dirty.empty() ? "" : " with changes " + p.git_dirty)},
@@ -23,7 +21,7 @@ ExitCode info(const Program& program) {
       {"threads_by", program.common.threads > 0 ? "--threads" : default_threads().limit},
       {"memory", human_bytes(static_cast<uint64_t>(total_memory_bytes()))},
       {"gpu", gpus_found()},
-      {"kernels", kernels}};
+      {"kernels", p.kernels}};
   if (program.common.json) {
     print_json(facts);
     return ExitCode::kDone;

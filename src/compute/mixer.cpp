@@ -21,15 +21,10 @@ constexpr const char* kInput = "x";
 constexpr const char* kMask = "mask";
 constexpr const char* kOutput = "y";
 
-std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
+// "[2, 8, 4]"
+std::string shape_text(at::IntArrayRef shape) { return c10::str(shape); }
 
-// A copy of a tensor of the file; `where` is "FILE: tensor 'NAME'".
+// A copy of a tensor of the file.
 at::Tensor copied(const TensorView& view, at::ScalarType type) {
   at::Tensor t = at::empty(view.shape, type);
   if (!view.data.empty()) {
@@ -123,10 +118,9 @@ void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& sta
   std::vector<std::string> known = {kInput, kMask};
   for (const auto& [name, tensor] : state) known.push_back(name);
   for (const TensorView& view : file.tensors()) {
-    if (std::find(known.begin(), known.end(), view.name) == known.end()) {
-      refuse(place(file, view.name), "is not a tensor of this mixer", "",
-             suggestion(view.name, known));
-    }
+    if (std::ranges::count(known, view.name) > 0) continue;
+    refuse(place(file, view.name), "is not a tensor of this mixer", "",
+           suggestion(view.name, known));
   }
 }
 
