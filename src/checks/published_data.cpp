@@ -35,10 +35,16 @@ void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
 }  // namespace
 
 SplitCounts counts_of(const Dataset& dataset) {
-  SplitCounts counts;
+  std::map<std::string, int64_t> sizes;
   for (const auto& [name, unused] : dataset.manifest().splits) {
-    (name == "test" ? counts.test : counts.train) += dataset.split(name).size();
+    sizes[name] = dataset.split(name).size();
   }
+  return counts_of(sizes);
+}
+
+SplitCounts counts_of(const std::map<std::string, int64_t>& sizes) {
+  SplitCounts counts;
+  for (const auto& [name, size] : sizes) (name == "test" ? counts.test : counts.train) += size;
   return counts;
 }
 

@@ -30,12 +30,27 @@ void Task::make(const MakeOptions&, Progress&) const {
 
 checks::DataFacts Task::data_facts(const Dataset& dataset) const {
   const TaskShape task = shape();
-  return {.stats = {.input = input(),
-                    .num_classes = task.num_classes,
-                    .num_towers = task.num_towers,
-                    .length = task.length},
-          .label_names = label_names(dataset),
-          .scaling = scaling_of(dataset)};
+  const checks::ExpectedData data = expected(dataset);
+  checks::DataFacts facts = {.stats = {.input = input(),
+                                       .num_classes = task.num_classes,
+                                       .num_towers = task.num_towers,
+                                       .length = task.length},
+                             .is_own = data.published.empty(),
+                             .label_names = label_names(dataset),
+                             .wanted = checks::counts_of(data.sizes),
+                             .scaling = scaling_of(dataset)};
+  if (!facts.is_own) {
+    facts.published = checks::PublishedData{.counts = checks::counts_of(data.published),
+                                            .examples = data.published_examples};
+  }
+  return facts;
+}
+
+std::vector<checks::Fact> Task::check(const Dataset& dataset) const {
+  checks::ExpectedData data = expected(dataset);
+  data.num_classes = shape().num_classes;
+  data.label_names = label_names(dataset);
+  return checks::standard_facts(dataset, data);
 }
 
 Manifest new_manifest(const TaskSpec& spec, const std::string& source) {

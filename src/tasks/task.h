@@ -102,14 +102,17 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
+  // The data that these settings expect, but for its labels.
+  virtual checks::ExpectedData expected(const Dataset& dataset) const = 0;
   // The facts that the checks of this data compare its examples with.
-  virtual checks::DataFacts data_facts(const Dataset& dataset) const;
+  checks::DataFacts data_facts(const Dataset& dataset) const;
   // Why the examples of imported data are not the published ones, for a task that can tell by
   // looking at them; empty if they may be.
   virtual std::string other_benchmark(const Dataset&) const { return ""; }
   // Facts about what an import read, for a task whose files may have any columns.
   virtual std::vector<checks::Fact> reading(const Dataset&) const { return {}; }
-  virtual std::vector<checks::Fact> check(const Dataset& dataset) const = 0;
+  // Facts about the examples: those of every task, to which a task may add its own.
+  virtual std::vector<checks::Fact> check(const Dataset& dataset) const;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
@@ -128,18 +131,6 @@ class Task {
 // token_text of the tasks that read byte b as token b + 1; bytes that are not printable ASCII as
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
-
-// The facts of a task whose published data has the sizes of its default settings.
-template <typename Config>
-checks::DataFacts with_sizes(checks::DataFacts facts, const Config& config) {
-  const auto counts = [](const Config& c) {
-    std::map<std::string, int64_t> sizes = checks::sizes_of(c);
-    return checks::SplitCounts{.train = sizes["train"] + sizes["val"], .test = sizes["test"]};
-  };
-  facts.published = checks::PublishedData{.counts = counts({})};
-  facts.wanted = counts(config);
-  return facts;
-}
 
 // TaskSpec::describe, resolve and make of a task with these settings.
 template <typename Config>

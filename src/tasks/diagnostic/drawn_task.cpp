@@ -94,10 +94,6 @@ void DrawnTask::refuse_other_settings(const Dataset& dataset) const {
   }
 }
 
-checks::DataFacts DrawnTask::data_facts(const Dataset& dataset) const {
-  return with_sizes(Task::data_facts(dataset), sizes_);
-}
-
 ImportedData DrawnTask::import(const std::vector<std::string>&, const std::string&,
                                Progress&) const {
   throw Error(
@@ -131,8 +127,7 @@ checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& na
 
 std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
   refuse_other_settings(dataset);  // which decide what an answer is
-  std::vector<checks::Fact> facts = checks::standard_facts(
-      dataset, {.sizes = {}, .num_classes = shape_.num_classes, .forbids_duplicates = true});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(label_fact(dataset, name));
   }

@@ -63,8 +63,7 @@ class ImageTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kPixels; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
-  std::vector<checks::Fact> check(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
@@ -139,13 +138,13 @@ void ImageTask::export_official(const Dataset& dataset, const std::string&) cons
                .advice = "copy the files it was imported from"});
 }
 
-std::vector<checks::Fact> ImageTask::check(const Dataset& dataset) const {
-  return checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                          .published = checks::sizes_of(ImageConfig{}),
-                                          .num_classes = kCifarClasses,
-                                          .shortest = kCifarPixels,
-                                          .longest = kCifarPixels,
-                                          .bin = kCifarPixels});
+checks::ExpectedData ImageTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(ImageConfig{}),
+          .published_examples = kImageExamples,
+          .shortest = kCifarPixels,
+          .longest = kCifarPixels,
+          .bin = kCifarPixels};
 }
 
 // Two columns a pixel, since a terminal's cells are about twice as high as wide. Ten shades without
@@ -161,12 +160,6 @@ std::string ImageTask::render(const Split& split, int64_t example) const {
     if (++column % kCifarSide == 0) text += '\n';
   }
   return text;
-}
-
-checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
-  facts.published->examples = kImageExamples;
-  return facts;
 }
 
 std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const {

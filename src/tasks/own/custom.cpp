@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <initializer_list>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -44,7 +45,7 @@ class CustomTask : public Task {
   void refuse_other_kind(const Dataset& dataset) const override;
   void refuse_other_settings(const Dataset& dataset) const override;
   checks::InputKind input() const override;
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
@@ -117,10 +118,11 @@ checks::InputKind CustomTask::input() const {
                                      : checks::InputKind::kTokens;
 }
 
-checks::DataFacts CustomTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.is_own = true;
-  return facts;
+checks::ExpectedData CustomTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .shortest = config_.shortest,
+          .longest = config_.longest,
+          .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)};
 }
 
 ImportedData CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
@@ -233,14 +235,7 @@ std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
 
 std::vector<checks::Fact> CustomTask::check(const Dataset& dataset) const {
   std::vector<checks::Fact> facts = reading(dataset);
-  const auto standard =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .num_classes = config_.classes,
-                                       .label_names = label_names(dataset),
-                                       .shortest = config_.shortest,
-                                       .longest = config_.longest,
-                                       .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)});
-  facts.insert(facts.end(), standard.begin(), standard.end());
+  std::ranges::move(Task::check(dataset), std::back_inserter(facts));
   return facts;
 }
 

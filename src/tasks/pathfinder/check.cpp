@@ -13,15 +13,15 @@ constexpr int64_t kMaxRedrawn = 64;  // per split
 
 }  // namespace
 
-std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images) {
-  std::array<int64_t, 3> expected = tenths(num_images);
+std::map<std::string, int64_t> expected_pathfinder_sizes(const Manifest& manifest,
+                                                         int64_t num_images) {
+  std::map<std::string, int64_t> expected;
   for (size_t i = 0; i < 3; ++i) {
     const std::string split = kSplitNames[i];
-    if (const auto own = number_setting(manifest, "num_" + split)) {
-      expected[i] = static_cast<int64_t>(*own);
-    }
+    const auto own = number_setting(manifest, "num_" + split);
+    expected[split] = own ? static_cast<int64_t>(*own) : tenths(num_images)[i];
     for (const std::string& note : manifest.notes) {
-      expected[i] -= note.starts_with(kPathfinderSkipped + split + ":");
+      expected[split] -= note.starts_with(kPathfinderSkipped + split + ":");
     }
   }
   return expected;

@@ -1,8 +1,9 @@
 // Facts of `lra data check` that only Pathfinder data has.
 #pragma once
 
-#include <array>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "tasks/pathfinder/geometry.h"
 #include "tasks/task.h"
@@ -14,7 +15,8 @@ inline constexpr const char* kPathfinderSkipped = "skipped from ";
 
 // The sizes of the splits: what was asked for when the data were generated, else the tenths of
 // `num_images`; less the images left out.
-std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images);
+std::map<std::string, int64_t> expected_pathfinder_sizes(const Manifest& manifest,
+                                                         int64_t num_images);
 
 // Number of images that an import left out, and one of them. Not ok when files are damaged
 // otherwise than by being empty, as one of the archive is, or more than a few are.

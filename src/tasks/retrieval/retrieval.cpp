@@ -71,7 +71,7 @@ class RetrievalTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -231,17 +231,15 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
-checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
-  return with_sizes(Task::data_facts(dataset), config_);
+checks::ExpectedData RetrievalTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(RetrievalConfig{}),
+          .longest = static_cast<int64_t>(kMaxPairTextBytes),
+          .bin = 1000};
 }
 
 std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .published = checks::sizes_of(RetrievalConfig{}),
-                                       .num_classes = kRetrievalClasses,
-                                       .longest = static_cast<int64_t>(kMaxPairTextBytes),
-                                       .bin = 1000});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     facts.push_back(checks::documents_fact(name, dataset.split(name), 2, config_.length));

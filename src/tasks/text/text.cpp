@@ -69,7 +69,7 @@ class TextTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<ExampleProperty> example_properties(const Dataset& dataset,
@@ -219,10 +219,11 @@ std::vector<ExampleProperty> TextTask::example_properties(const Dataset& dataset
   return {rating};
 }
 
-checks::DataFacts TextTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
-  facts.published->examples = kTextExamples;
-  return facts;
+checks::ExpectedData TextTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(TextConfig{}),
+          .published_examples = kTextExamples,
+          .bin = 1000};
 }
 
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
@@ -249,11 +250,7 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
 }
 
 std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .published = checks::sizes_of(TextConfig{}),
-                                       .num_classes = kTextClasses,
-                                       .bin = 1000});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : {"train", "test"}) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
