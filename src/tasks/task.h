@@ -132,29 +132,16 @@ class Task {
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 
-// TaskSpec::describe, resolve and make of a task with these settings.
-template <typename Config>
-std::vector<FieldInfo> describe_task() {
-  return describe_config<Config>();
-}
-template <typename Config>
-ConfigTable resolve_task(const ConfigTable& config) {
-  return resolve_config<Config>(config, "task");
-}
-template <typename OneTask, typename Config>
-std::unique_ptr<Task> make_task_of(const ConfigTable& config) {
-  return std::make_unique<OneTask>(read_config<Config>(config, "task"));
-}
-
 struct TaskSpec {
   std::string_view name;     // "listops"
   std::string_view title;    // "Long ListOps"
   std::string_view summary;  // one line for `lra list tasks`
   std::string_view paper;    // where it is defined
   int64_t version;           // raised whenever scores could move
-  std::vector<FieldInfo> (*describe)();
-  ConfigTable (*resolve)(const ConfigTable& config);  // [task] with every setting written out
-  std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
+  // Set by task_spec().
+  std::vector<FieldInfo> (*describe)() = nullptr;
+  ConfigTable (*resolve)(const ConfigTable&) = nullptr;  // [task] with every setting written out
+  std::unique_ptr<Task> (*make)(const ConfigTable&) = nullptr;  // reads [task]
   // The settings that prepared data states about itself, for a task that takes its shape from its
   // data; null for others.
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
@@ -172,6 +159,18 @@ struct TaskSpec {
   // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).
   double mask_fraction = 0.15;
 };
+
+// The spec with the functions that follow from the class of the task, OneTask(kFirst..., settings),
+// and from the struct of its settings.
+template <typename OneTask, typename Config, auto... kFirst>
+constexpr TaskSpec task_spec(TaskSpec spec) {
+  spec.describe = [] { return describe_config<Config>(); };
+  spec.resolve = [](const ConfigTable& config) { return resolve_config<Config>(config, "task"); };
+  spec.make = [](const ConfigTable& config) -> std::unique_ptr<Task> {
+    return std::make_unique<OneTask>(kFirst..., read_config<Config>(config, "task"));
+  };
+  return spec;
+}
 
 // The manifest of a dataset of the task; `source` is "generated" or "imported".
 Manifest new_manifest(const TaskSpec& spec, const std::string& source);

@@ -180,27 +180,22 @@ constexpr RemoteData kImageRemote = {
     .bytes = 170052171,
     .md5 = "c32a1d4ab5d03f1284b67883e8d87530",
     .sha256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-    .unpack = "",
 };
 
 }  // namespace
 
-constinit const TaskSpec kImageTask = {
+constinit const TaskSpec kImageTask = task_spec<ImageTask, ImageConfig>({
     .name = "image",
     .title = "Image classification on pixels",
     .summary = "the class of a gray CIFAR-10 picture read pixel by pixel; 10 classes",
     .paper = "Tay et al. 2021; Krizhevsky 2009",
     .version = 1,
-    .describe = describe_task<ImageConfig>,
-    .resolve = resolve_task<ImageConfig>,
-    .make = make_task_of<ImageTask, ImageConfig>,
-    .sources =
-        "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
-        "archive "
-        "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
-        "train/<number>_<class>.png and test/<number>_<class>.png",
+    .sources = "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
+               "archive "
+               "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
+               "train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kImageRemote,
     .mask_fraction = 0.5,
-};
+});
 
 }  // namespace lra::tasks

@@ -383,21 +383,17 @@ constexpr RemoteData kListOpsRemote = lra_release("lra_release/lra_release/listo
 
 }  // namespace
 
-constinit const TaskSpec kListOpsTask = {
+constinit const TaskSpec kListOpsTask = task_spec<ListOpsTask, ListOpsConfig>({
     .name = "listops",
     .title = "Long ListOps",
     .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
     .paper = "Tay et al. 2021; Nangia and Bowman 2018",
     .version = 1,
-    .describe = describe_task<ListOpsConfig>,
-    .resolve = resolve_task<ListOpsConfig>,
-    .make = make_task_of<ListOpsTask, ListOpsConfig>,
-    .sources =
-        "the folder listops-1000, or one above it, such as lra_release; or the files "
-        "basic_train.tsv, "
-        "basic_val.tsv and basic_test.tsv",
+    .sources = "the folder listops-1000, or one above it, such as lra_release; or the files "
+               "basic_train.tsv, "
+               "basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
     .mask_fraction = 0.1,
-};
+});
 
 }  // namespace lra::tasks

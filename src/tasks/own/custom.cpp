@@ -272,15 +272,12 @@ std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) cons
 
 }  // namespace
 
-constinit const TaskSpec kCustomTask = {
+constinit const TaskSpec kCustomTask = task_spec<CustomTask, CustomConfig>({
     .name = "custom",
     .title = "Own data",
     .summary = "classification of one or two sequences of your own: text, tokens or numbers",
     .paper = "none: data of your own, docs/data.md",
     .version = 1,
-    .describe = describe_task<CustomConfig>,
-    .resolve = resolve_task<CustomConfig>,
-    .make = make_task_of<CustomTask, CustomConfig>,
     .settings_of = settings_of,
     .import_settings = CustomConfig::kImportSettings,
     .sources =
@@ -288,6 +285,6 @@ constinit const TaskSpec kCustomTask = {
         ".ts or .arff; one file, or several with train, val or test in their names; or a folder of "
         "such files, or with a folder of texts, pictures or recordings for each class",
     .remote = nullptr,
-};
+});
 
 }  // namespace lra::tasks

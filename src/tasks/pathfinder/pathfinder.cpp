@@ -347,11 +347,6 @@ std::vector<checks::Baseline> PathfinderTask::baselines(const Dataset& dataset) 
           checks::place_baseline(train, test, kPathfinderClasses)};
 }
 
-template <int kSize>
-std::unique_ptr<Task> make_pathfinder_task(const ConfigTable& config) {
-  return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
-}
-
 constexpr const char* kSources =
     "a folder with imgs and metadata, or one above it: curv_contour_length_14 (of easier images, "
     "curv_contour_length_9 and curv_baseline, with task.difficulty), pathfinder32 and the like, or "
@@ -368,17 +363,14 @@ template <int kSize>
 constexpr TaskSpec pathfinder_spec(std::string_view name, std::string_view title,
                                    std::string_view summary, std::string_view paper,
                                    const RemoteData* remote) {
-  return {.name = name,
-          .title = title,
-          .summary = summary,
-          .paper = paper,
-          .version = 1,
-          .describe = describe_task<PathfinderConfig>,
-          .resolve = resolve_task<PathfinderConfig>,
-          .make = make_pathfinder_task<kSize>,
-          .sources = kSources,
-          .remote = remote,
-          .mask_fraction = 0.5};
+  return task_spec<PathfinderTask, PathfinderConfig, kSize>({.name = name,
+                                                             .title = title,
+                                                             .summary = summary,
+                                                             .paper = paper,
+                                                             .version = 1,
+                                                             .sources = kSources,
+                                                             .remote = remote,
+                                                             .mask_fraction = 0.5});
 }
 
 }  // namespace

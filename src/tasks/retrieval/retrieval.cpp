@@ -271,20 +271,17 @@ constexpr RemoteData kRetrievalRemote = lra_release("tsv_data");
 
 }  // namespace
 
-constinit const TaskSpec kRetrievalTask = {
+constinit const TaskSpec kRetrievalTask = task_spec<RetrievalTask, RetrievalConfig>({
     .name = "retrieval",
     .title = "Byte-level document matching",
     .summary = "whether two ACL papers are linked by a citation; two documents, 2 classes",
     .paper = "Tay et al. 2021; Radev et al. 2013",
     .version = 1,
-    .describe = describe_task<RetrievalConfig>,
-    .resolve = resolve_task<RetrievalConfig>,
-    .make = make_task_of<RetrievalTask, RetrievalConfig>,
     .sources =
         "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, such as lra_release; "
         "or one with new_aan_pairs.*.only_ids.tsv, followed by the texts: a folder with a file "
         "for each paper, or a file with lines id TAB text",
     .remote = &kRetrievalRemote,
-};
+});
 
 }  // namespace lra::tasks

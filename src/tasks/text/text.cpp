@@ -284,26 +284,20 @@ constexpr RemoteData kTextRemote = {
     .urls = {"https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"},
     .bytes = 84125825,
     .md5 = "7c2ac02c03563afcf9b574c7e56c153a",
-    .sha256 = "",
-    .unpack = "",
 };
 
 }  // namespace
 
-constinit const TaskSpec kTextTask = {
+constinit const TaskSpec kTextTask = task_spec<TextTask, TextConfig>({
     .name = "text",
     .title = "Byte-level text classification",
     .summary = "sentiment of an IMDb review read byte by byte; 2 classes",
     .paper = "Tay et al. 2021; Maas et al. 2011",
     .version = 1,
-    .describe = describe_task<TextConfig>,
-    .resolve = resolve_task<TextConfig>,
-    .make = make_task_of<TextTask, TextConfig>,
-    .sources =
-        "the folder aclImdb, or the one above it; or a tar archive of it, such as "
-        "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
-        "train.csv and test.csv",
+    .sources = "the folder aclImdb, or the one above it; or a tar archive of it, such as "
+               "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
+               "train.csv and test.csv",
     .remote = &kTextRemote,
-};
+});
 
 }  // namespace lra::tasks
