@@ -27,7 +27,6 @@ namespace lra::tasks {
 namespace {
 
 constexpr int64_t kRetrievalClasses = 2;
-constexpr std::array<const char*, 3> kOfficialSplits = {"train", "eval", "test"};
 // The byte baseline learns from this many training pairs at most. They cost 4 s of processor time
 // and 50 MB; all official ones would cost 25 s and 300 MB.
 constexpr int64_t kMaxBaselinePairs = 25000;
@@ -48,13 +47,7 @@ struct RetrievalConfig {
 };
 
 // The first three columns of a split's file, which the tokens do not say: the official file of ids.
-std::string ids_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".only_ids.tsv";
-}
-
-std::string pairs_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".tsv";
-}
+std::string ids_file(size_t split) { return pair_file_name(split, 3); }
 
 class RetrievalTask : public Task {
  public:
@@ -109,33 +102,25 @@ std::span<const uint8_t> stored_part(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), kMaxPairTextBytes)};
 }
 
-using StoredTexts = std::array<std::span<const uint8_t>, 2>;
-
-// Calls use(pair, its texts as they are stored) for every line; `texts` is null if they are in the
-// pairs.
-template <typename F>
-void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
-  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
-    const std::string where = path + ":" + std::to_string(pair.line);
-    if (!texts) {
-      // Only the stored part is checked, and as many bytes more as a byte order mark has.
-      const auto part = [&](std::string_view text) {
-        return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
-      };
-      return use(pair, StoredTexts{part(pair.text1), part(pair.text2)});
-    }
-    std::array<std::string, 2> found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
-    // An export has them as columns. Line ends are not in a text that came as a line.
-    for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
-    use(pair, StoredTexts{stored_part(found[0]), stored_part(found[1])});
-  });
-}
-
-// Copies one split. Returns its ids.
+// Copies one split; `texts` is null if they are in the pairs. Returns its ids.
 std::string import_split(const std::string& path, const PaperTexts* texts, DatasetWriter& writer,
                          Hasher& hasher, Progress& progress) {
   std::string ids;
-  for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
+    const std::string where = path + ":" + std::to_string(pair.line);
+    std::array<std::string, 2> found;
+    const auto part = [&](size_t tower) {
+      if (!texts) {
+        // Only the stored part is checked, and as many bytes more as a byte order mark has.
+        const std::string_view text = tower == 0 ? pair.text1 : pair.text2;
+        return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
+      }
+      std::string& text = found.at(tower) = texts->text(tower == 0 ? pair.id1 : pair.id2, where);
+      // An export has them as columns. Line ends are not in a text that came as a line.
+      std::replace(text.begin(), text.end(), '\t', ' ');
+      return stored_part(text);
+    };
+    const std::array stored = {part(0), part(1)};
     writer.add(pair.label, stored);
     ids.append(pair.ids) += '\n';
     for (const std::span<const uint8_t> text : stored) hasher.append(std::as_bytes(text));
@@ -215,7 +200,7 @@ void export_split(const Split& split, const std::string& ids, const std::string&
 void RetrievalTask::export_official(const Dataset& dataset, const std::string& out) const {
   make_folder(out);
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
-    const std::string path = out + "/" + pairs_file(split);
+    const std::string path = out + "/" + pair_file_name(split, 5);
     if (!is_there(path)) continue;
     throw Error({.where = path,
                  .what = "exists already",
@@ -224,7 +209,7 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   // None appears before all are written.
   std::vector<std::unique_ptr<AtomicFile>> files;
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
-    files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
+    files.push_back(std::make_unique<AtomicFile>(out + "/" + pair_file_name(split, 5)));
     export_split(dataset.split(kSplitNames[split]), dataset.read_side_file(ids_file(split)),
                  dataset.folder() + "/" + ids_file(split), *files.back());
   }

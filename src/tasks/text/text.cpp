@@ -128,14 +128,12 @@ ImportedData TextTask::import(const std::vector<std::string>& sources, const std
   }
   const std::string scratch = folder_of(without_trailing_slash(out));
   make_folder(scratch);
-  const ReviewTables tables = are_tables
-                                  ? open_review_tables(sources, scratch, progress)
-                                  : ReviewTables{.reviews = open_reviews(sources[0], progress)};
-  const Reviews& reviews = tables.reviews;
+  const Reviews reviews = are_tables ? open_review_tables(sources, scratch, progress)
+                                     : open_reviews(sources[0], progress);
   Manifest manifest = new_manifest(kTextTask, "imported");
   manifest.token_offset = 1;
   manifest.settings = {{"format", are_tables ? "tables" : "aclImdb"}};
-  if (tables.drawn_split) {
+  if (reviews.drawn_split) {
     manifest.settings["split_seed"] = "0";
     manifest.notes = {"the test was drawn: nothing in the table says which reviews are the test's"};
   }
