@@ -60,7 +60,7 @@ Reviews open_review_tables(const std::vector<std::string>& sources, const std::s
   }
   std::vector<Review> found;
   bool drawn_split = true;
-  read.frames.for_each([&](const Frame& frame) {
+  read.frames.for_each([&](Frame& frame) {
     for (int64_t i = 0; i < frame.size(); ++i) {
       const FrameSplit split = frame.split(i);
       if (split == FrameSplit::kVal) {
