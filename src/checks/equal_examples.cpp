@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "data/parallel_map.h"
+
 #include "base/hash.h"
-#include "base/parallel.h"
 
 namespace lra::checks {
 namespace {
@@ -27,13 +28,8 @@ Hash128 hash_of(std::span<const Hash128> sequences) {
 }
 
 std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
-  std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      hashes[static_cast<size_t>(i)] = content_hash(split, i, num_towers);
-    }
-  });
-  return hashes;
+  return parallel_map(split.size(), 256,
+                      [&](int64_t i) { return content_hash(split, i, num_towers); });
 }
 
 int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {

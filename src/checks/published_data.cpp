@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/parallel.h"
 #include "base/text_format.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -19,17 +19,13 @@ std::vector<Split> splits_of(const Dataset& dataset, bool of_test) {
 }
 
 void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
-  const size_t first = hashes.size();
-  hashes.resize(first + static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int32_t label = split.label(i);
-      hashes[first + static_cast<size_t>(i)] = Hasher()
-                                                   .append(std::to_string(label) + "\n")
-                                                   .append(std::as_bytes(split.stored_bytes(i)))
-                                                   .digest();
-    }
+  const auto found = parallel_map(split.size(), 256, [&](int64_t i) {
+    return Hasher()
+        .append(std::to_string(split.label(i)) + "\n")
+        .append(std::as_bytes(split.stored_bytes(i)))
+        .digest();
   });
+  hashes.insert(hashes.end(), found.begin(), found.end());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/new_folder.h"
+#include "data/parallel_map.h"
 #include "data/stopping.h"
 #include "data/text_lines.h"
 #include "io/atomic_file.h"
@@ -101,14 +102,10 @@ std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t fi
   while (end < std::min(first + kAtOnce, reviews.keys.size()) && reviews.keys[end].split == split) {
     ++end;
   }
-  std::vector<std::string> texts(end - first);
-  parallel_ranges(static_cast<int64_t>(texts.size()), 8, [&](int64_t begin, int64_t stop) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(stop); ++i) {
-      throw_if_stopped();
-      texts[i] = reviews.text(first + i);
-    }
+  return parallel_map(static_cast<int64_t>(end - first), 8, [&](int64_t i) {
+    throw_if_stopped();
+    return reviews.text(first + static_cast<size_t>(i));
   });
-  return texts;
 }
 
 bool is_archive(const std::string& path) {
