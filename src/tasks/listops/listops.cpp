@@ -23,7 +23,6 @@
 #include "tasks/all.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
-#include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
 
 namespace lra::tasks {
