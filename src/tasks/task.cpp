@@ -1,7 +1,5 @@
 #include "tasks/task.h"
 
-#include <charconv>
-
 #include "base/error.h"
 
 namespace lra::tasks {
@@ -70,16 +68,6 @@ Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::str
     manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(sizes[i]);
   }
   return manifest;
-}
-
-std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
-  const auto found = manifest.settings.find(key);
-  if (found == manifest.settings.end()) return std::nullopt;
-  const std::string& text = found->second;
-  uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string byte_token_text(int32_t token) {

@@ -318,7 +318,7 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
         std::pair("min_args", &config.min_args), std::pair("max_args", &config.max_args),
         std::pair("filler", &config.filler), std::pair("num_train", &config.num_train),
         std::pair("num_val", &config.num_val), std::pair("num_test", &config.num_test)}) {
-    if (const auto stated = number_setting(manifest, key)) *value = static_cast<int64_t>(*stated);
+    *value = number_setting(manifest, key).value_or(*value);
   }
   return config;
 }

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -57,14 +55,6 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return to_hex(all.digest());
 }
 
-template <typename T>
-std::optional<T> number_in(const std::string& text) {
-  T number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = problem == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
-
 // Numbers by their size if all are, else names by the alphabet.
 std::vector<std::string> sorted_class_names(const std::set<std::string>& names) {
   constexpr size_t kFewestTargets = 10;
@@ -74,11 +64,12 @@ std::vector<std::string> sorted_class_names(const std::set<std::string>& names) 
                  .what = "all examples have the label " + in_quotes(sorted[0]),
                  .expected = "two classes or more"});
   }
-  const auto are = [&](const auto& is) { return std::ranges::all_of(sorted, is); };
-  if (are([](const auto& name) { return number_in<int64_t>(name).has_value(); })) {
-    std::ranges::stable_sort(sorted, {}, [](const auto& n) { return *number_in<int64_t>(n); });
-  } else if (sorted.size() >= kFewestTargets &&
-             are([](const auto& name) { return number_in<double>(name).has_value(); })) {
+  const auto are = [&](const auto& number) {
+    return std::ranges::all_of(sorted, [&](const auto& name) { return number(name).has_value(); });
+  };
+  if (are(parsed_number<int64_t>)) {
+    std::ranges::stable_sort(sorted, {}, [](const auto& n) { return *parsed_number<int64_t>(n); });
+  } else if (sorted.size() >= kFewestTargets && are(parsed_number<double>)) {
     throw Error({.where = "labels",
                  .what = "they are real numbers, such as " + quoted_list(sorted),
                  .expected = "names or whole numbers of classes",

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 
 #include "tasks/pathfinder/geometry.h"
@@ -21,9 +20,6 @@ std::map<std::string, int64_t> expected_pathfinder_sizes(const Manifest& manifes
 // Number of images that an import left out, and one of them. Not ok when files are damaged
 // otherwise than by being empty, as one of the archive is, or more than a few are.
 checks::Fact skipped_images_fact(const Manifest& manifest);
-
-// Seed that the membership of the splits was drawn with, if the manifest states it.
-std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest);
 
 // Draws up to 64 images per split of a generated dataset again; not ok when one differs.
 checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings);

@@ -138,7 +138,7 @@ void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
 }
 
 void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
-  const auto seed = pathfinder_split_seed(dataset.manifest());
+  const auto seed = number_setting(dataset.manifest(), "split_seed");
   if (seed.value_or(kUsualSplitSeed) == config_.split_seed) return;
   throw Error({.where = dataset.folder(),
                .what = seed ? "was split with seed " + std::to_string(*seed)
