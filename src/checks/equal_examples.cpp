@@ -11,11 +11,8 @@ namespace {
 
 Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers) {
   std::vector<Hash128> sequences;
-  std::vector<int32_t> tokens;
   for (int64_t tower = 0; tower < num_towers; ++tower) {
-    tokens.resize(
-        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
-    split.read_tokens(example, tower, tokens);
+    const std::vector<int32_t> tokens = split.all_tokens(example, tower);
     sequences.push_back(hash128(std::as_bytes(std::span(tokens))));
   }
   return hash_of(sequences);

@@ -50,10 +50,9 @@ int32_t largest_token(const Split& split, int64_t example, int64_t tower,
     if (stored.empty()) return 0;
     return largest_byte(stored) + static_cast<int32_t>(manifest.token_offset);
   }
-  std::vector<int32_t> ids(static_cast<size_t>(split.sequence_length(example, tower)));
-  split.read_tokens(example, tower, ids);
   uint32_t largest = 0;
-  for (const int32_t id : ids) largest = std::max(largest, static_cast<uint32_t>(id));
+  for (const int32_t id : split.all_tokens(example, tower))
+    largest = std::max(largest, static_cast<uint32_t>(id));
   return static_cast<int32_t>(std::min<uint32_t>(largest, INT32_MAX));
 }
 

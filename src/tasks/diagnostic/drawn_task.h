@@ -65,7 +65,6 @@ class DrawnTask : public Task {
   struct Drawn;
   Drawn draw_example(uint64_t seed, int split, int64_t index, uint32_t redraw) const;
   void write(const Drawn& example, DatasetWriter& writer) const;
-  std::vector<int32_t> tokens_of(const Split& split, int64_t example) const;
   checks::Fact label_fact(const Dataset& dataset, const std::string& name) const;
 
   const TaskSpec& spec_;

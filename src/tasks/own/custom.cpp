@@ -149,8 +149,7 @@ Json CustomTask::sequence_json(const Split& split, int64_t example, int64_t towe
     return std::string(bytes.begin(), bytes.end());
   }
   const auto channels = static_cast<size_t>(split.words_per_token());
-  std::vector<int32_t> words(static_cast<size_t>(split.sequence_length(example, tower)) * channels);
-  split.read_tokens(example, tower, words);
+  const std::vector<int32_t> words = split.all_tokens(example, tower);
   Json list = Json::array();
   for (size_t at = 0; at < words.size(); at += channels) {
     if (config_.input == "tokens") {
