@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/parallel.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -17,12 +17,8 @@ int64_t brightness_of(const Split& split, int64_t example) {
 
 double share_right(const Split& test, const std::function<int32_t(int64_t example)>& predict) {
   if (test.size() == 0) return 0;
-  std::vector<uint8_t> is_right(static_cast<size_t>(test.size()));
-  parallel_ranges(test.size(), 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      is_right[static_cast<size_t>(i)] = predict(i) == test.label(i);
-    }
-  });
+  const auto is_right = parallel_map(
+      test.size(), 16, [&](int64_t i) -> uint8_t { return predict(i) == test.label(i); });
   return static_cast<double>(std::ranges::count(is_right, 1)) / static_cast<double>(test.size());
 }
 

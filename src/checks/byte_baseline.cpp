@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -26,22 +27,19 @@ struct Regression {
   using Weights = std::array<double, kNumFeatures + 1>;  // the last one is the bias
 
   static std::vector<Features> count_bytes(const Split& split, int64_t length) {
-    std::vector<Features> all(static_cast<size_t>(split.size()));
-    parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        std::array<int32_t, kNumFeatures> counts{};
-        for (size_t tower = 0; tower < kTowers; ++tower) {
-          const std::span<const uint8_t> bytes = split.stored_bytes(i, static_cast<int64_t>(tower));
-          const size_t used = std::min(bytes.size(), static_cast<size_t>(length));
-          for (const uint8_t byte : bytes.first(used)) ++counts[kNumBytes * tower + byte];
-        }
-        Features& features = all[static_cast<size_t>(i)];
-        for (size_t f = 0; f < kNumFeatures; ++f) {
-          features[f] = std::log1p(static_cast<float>(counts[f]));
-        }
+    return parallel_map(split.size(), 256, [&](int64_t i) {
+      std::array<int32_t, kNumFeatures> counts{};
+      for (size_t tower = 0; tower < kTowers; ++tower) {
+        const std::span<const uint8_t> bytes = split.stored_bytes(i, static_cast<int64_t>(tower));
+        const size_t used = std::min(bytes.size(), static_cast<size_t>(length));
+        for (const uint8_t byte : bytes.first(used)) ++counts[kNumBytes * tower + byte];
       }
+      Features features{};
+      for (size_t f = 0; f < kNumFeatures; ++f) {
+        features[f] = std::log1p(static_cast<float>(counts[f]));
+      }
+      return features;
     });
-    return all;
   }
 
   // Mean 0 and deviation 1 on train; bytes that never vary become 0.

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include "data/parallel_map.h"
+
 #include "base/hash.h"
-#include "base/parallel.h"
 
 namespace lra::checks {
 namespace {
 
 Hash128 content_hash(const Split& split, int64_t example, int64_t num_towers) {
   std::vector<Hash128> sequences;
-  std::vector<int32_t> tokens;
   for (int64_t tower = 0; tower < num_towers; ++tower) {
-    tokens.resize(
-        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
-    split.read_tokens(example, tower, tokens);
+    const std::vector<int32_t> tokens = split.all_tokens(example, tower);
     sequences.push_back(hash128(std::as_bytes(std::span(tokens))));
   }
   return hash_of(sequences);
@@ -27,13 +25,8 @@ Hash128 hash_of(std::span<const Hash128> sequences) {
 }
 
 std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
-  std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      hashes[static_cast<size_t>(i)] = content_hash(split, i, num_towers);
-    }
-  });
-  return hashes;
+  return parallel_map(split.size(), 256,
+                      [&](int64_t i) { return content_hash(split, i, num_towers); });
 }
 
 int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
 #include "base/text_format.h"
 #include "checks/equal_examples.h"
 #include "data/first_seen.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -149,10 +149,7 @@ std::vector<Fact> standard_facts(const Dataset& dataset, const ExpectedData& exp
 
 Fact examples_fact(const std::string& name, const std::string& split_name, const Split& split,
                    const std::function<std::string(int64_t)>& problem_of) {
-  std::vector<std::string> problems(static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) problems[static_cast<size_t>(i)] = problem_of(i);
-  });
+  const std::vector<std::string> problems = parallel_map(split.size(), 256, problem_of);
   const auto wrong = std::ranges::find_if_not(problems, &std::string::empty);
   const int64_t num_right = std::ranges::count_if(problems, &std::string::empty);
   Fact fact{.name = name,

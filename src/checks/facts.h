@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checks/baseline.h"
@@ -22,9 +23,10 @@ struct Fact {
 // The data that a task expects. A count or label that is not as expected is a fact that is not ok,
 // with the first example of it.
 struct ExpectedData {
-  // Examples by split. Imported data may have other counts than `sizes` where that is what was
-  // published: it may be a user's own.
+  // Examples by split; none are published of a user's own data. Imported data may have other counts
+  // than `sizes` where that is what was published: it may be a user's own.
   std::map<std::string, int64_t> sizes = {}, published = {};
+  std::string_view published_examples = {};  // hash_of_examples(); empty: not known
   int64_t num_classes = 0;
   std::vector<std::string> label_names = {};
   // Lengths of sequences, and the bins of their histogram, in tokens.

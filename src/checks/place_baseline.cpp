@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
-#include "base/parallel.h"
 #include "data/drawn_examples.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -126,11 +126,8 @@ Baseline place_baseline(const Split& train, const Split& test, int64_t num_class
   const Split some = train.subset(
       drawn_examples(train.size(), std::clamp(kMostTokens / static_cast<int64_t>(places.size()),
                                               kFewestExamples, kMostExamples)));
-  std::vector<int64_t> num_right(places.size());
-  parallel_ranges(static_cast<int64_t>(places.size()), 8, [&](int64_t begin, int64_t end) {
-    for (auto p = static_cast<size_t>(begin); p < static_cast<size_t>(end); ++p) {
-      num_right[p] = learn(some, places[p], num_classes).num_right;
-    }
+  const auto num_right = parallel_map(static_cast<int64_t>(places.size()), 8, [&](int64_t p) {
+    return learn(some, places[static_cast<size_t>(p)], num_classes).num_right;
   });
   const Place best =
       places[static_cast<size_t>(std::ranges::max_element(num_right) - num_right.begin())];

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/parallel.h"
 #include "base/text_format.h"
+#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {
@@ -19,26 +19,28 @@ std::vector<Split> splits_of(const Dataset& dataset, bool of_test) {
 }
 
 void append_hashes(const Split& split, std::vector<Hash128>& hashes) {
-  const size_t first = hashes.size();
-  hashes.resize(first + static_cast<size_t>(split.size()));
-  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int32_t label = split.label(i);
-      hashes[first + static_cast<size_t>(i)] = Hasher()
-                                                   .append(std::to_string(label) + "\n")
-                                                   .append(std::as_bytes(split.stored_bytes(i)))
-                                                   .digest();
-    }
+  const auto found = parallel_map(split.size(), 256, [&](int64_t i) {
+    return Hasher()
+        .append(std::to_string(split.label(i)) + "\n")
+        .append(std::as_bytes(split.stored_bytes(i)))
+        .digest();
   });
+  hashes.insert(hashes.end(), found.begin(), found.end());
 }
 
 }  // namespace
 
 SplitCounts counts_of(const Dataset& dataset) {
-  SplitCounts counts;
+  std::map<std::string, int64_t> sizes;
   for (const auto& [name, unused] : dataset.manifest().splits) {
-    (name == "test" ? counts.test : counts.train) += dataset.split(name).size();
+    sizes[name] = dataset.split(name).size();
   }
+  return counts_of(sizes);
+}
+
+SplitCounts counts_of(const std::map<std::string, int64_t>& sizes) {
+  SplitCounts counts;
+  for (const auto& [name, size] : sizes) (name == "test" ? counts.test : counts.train) += size;
   return counts;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,8 @@ struct SplitCounts {
   bool operator==(const SplitCounts&) const = default;
 };
 SplitCounts counts_of(const Dataset& dataset);
-std::string text_of(const SplitCounts& counts);  // "25,000 + 25,000"
+SplitCounts counts_of(const std::map<std::string, int64_t>& sizes);  // by split
+std::string text_of(const SplitCounts& counts);                      // "25,000 + 25,000"
 
 // The published examples of a task, to tell data that was changed.
 struct PublishedData {

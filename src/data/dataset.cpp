@@ -148,6 +148,13 @@ int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> ou
   return static_cast<int64_t>(sequence.length);
 }
 
+std::vector<int32_t> Split::all_tokens(int64_t example, int64_t tower) const {
+  std::vector<int32_t> words(
+      static_cast<size_t>(sequence_length(example, tower) * words_per_token()));
+  read_tokens(example, tower, words);
+  return words;
+}
+
 int64_t Split::words_per_token() const {
   return shards_ ? std::max<int64_t>(1, shards_->token_bytes / 4) : 1;
 }

@@ -43,6 +43,8 @@ class Split {
   // most out.size() ids and returns how many the stored sequence has. Of tokens of several words
   // each word takes a place of `out`, unchanged; the bits of a float32 are one.
   int64_t read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const;
+  // All of one sequence, as read_tokens() gives it.
+  std::vector<int32_t> all_tokens(int64_t example, int64_t tower = 0) const;
   int64_t sequence_length(int64_t example, int64_t tower) const;
   int64_t words_per_token() const;  // places of read_tokens that each token takes
   int64_t token_bytes() const;      // of a stored token

@@ -39,24 +39,31 @@ void read_fully(int fd, uint64_t offset, std::span<std::byte> to, const std::str
 
 }  // namespace
 
-Frame::Frame(std::span<const std::byte, kHeaderBytes> header, uint64_t most,
-             const std::string& name)
-    : name_(name) {
+Frame::Frame(int fd, uint64_t offset, uint64_t file_bytes, const std::string& name)
+    : fd_(fd), name_(name) {
+  read_header(offset, file_bytes - offset);
+  read_table(file_bytes - first_element_);
+}
+
+void Frame::read_header(uint64_t offset, uint64_t most) {
   constexpr std::string_view kMagic = "LRAROWS1";
   std::array<uint32_t, 6> numbers{};
+  std::array<std::byte, kMagic.size() + sizeof numbers> header{};
+  read_fully(fd_, offset, header, name_);
   std::memcpy(numbers.data(), header.data() + kMagic.size(), sizeof numbers);
   const auto [examples, sequences, element, channels, groups, rest] = numbers;
   const bool is_frame = std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0 &&
                         sequences >= 1 && sequences <= kMaxSequences &&
                         element < kElementBytes.size() && channels >= 1 &&
                         channels <= kMaxChannels && groups <= kMaxGroups && rest == 0;
-  if (!is_frame) refuse_frame(name);
+  if (!is_frame) refuse_frame(name_);
   examples_ = examples;
   sequences_ = sequences;
   element_ = static_cast<Element>(element);
   channels_ = channels;
   groups_ = groups;
-  if (kHeaderBytes + table_bytes() > most) refuse_frame(name);
+  if (header.size() + table_bytes() > most) refuse_frame(name_);
+  first_element_ = offset + header.size() + table_bytes();
 }
 
 size_t Frame::size_of_element() const { return kElementBytes.at(static_cast<size_t>(element_)); }
@@ -65,9 +72,10 @@ uint64_t Frame::table_bytes() const {
   return examples_ * (sizeof(int32_t) + 1 + uint64_t{8} * groups_ + uint64_t{4} * sequences_);
 }
 
-void Frame::set_table(std::vector<std::byte> table, uint64_t most) {
-  LRA_CHECK_EQ(table.size(), table_bytes());
-  table_ = std::move(table);
+// `most` bytes may be left for the elements.
+void Frame::read_table(uint64_t most) {
+  table_.resize(table_bytes());
+  read_fully(fd_, first_element_ - table_.size(), table_, name_);
   starts_.assign(1, 0);
   for (int64_t sequence = 0; sequence < sequences_; ++sequence) {
     for (int64_t i = 0; i < size(); ++i) {
@@ -82,9 +90,12 @@ void Frame::set_table(std::vector<std::byte> table, uint64_t most) {
   if (!is_sound) refuse_frame(name_);
 }
 
-void Frame::set_elements(std::span<const std::byte> elements) {
-  LRA_CHECK_EQ(elements.size(), element_bytes());
-  elements_ = elements;
+const std::byte* Frame::elements() {
+  if (elements_.empty()) {
+    elements_.resize(end() - first_element_);
+    read_fully(fd_, first_element_, elements_, name_);
+  }
+  return elements_.data();
 }
 
 int32_t Frame::label(int64_t example) const {
@@ -110,15 +121,15 @@ std::pair<uint64_t, uint64_t> Frame::range_of(int64_t sequence, int64_t example)
   return {starts_.at(place), starts_.at(place + 1) - starts_.at(place)};
 }
 
-std::span<const uint8_t> Frame::text(int64_t sequence, int64_t example) const {
+std::span<const uint8_t> Frame::text(int64_t sequence, int64_t example) {
   const auto [start, count] = range_of(sequence, example);
-  return {reinterpret_cast<const uint8_t*>(elements_.data()) + start, count};
+  return {reinterpret_cast<const uint8_t*>(elements()) + start, count};
 }
 
 template <typename From, typename T>
-void Frame::append_as(int64_t sequence, int64_t example, std::vector<T>& to) const {
+void Frame::append_as(int64_t sequence, int64_t example, std::vector<T>& to) {
   const auto [start, count] = range_of(sequence, example);
-  const std::byte* from = elements_.data() + start * sizeof(From);
+  const std::byte* from = elements() + start * sizeof(From);
   const size_t begin = to.size();
   to.resize(begin + count);
   for (size_t k = 0; k < count; ++k) {
@@ -129,7 +140,7 @@ void Frame::append_as(int64_t sequence, int64_t example, std::vector<T>& to) con
 }
 
 template <typename T>
-void Frame::append_numbers(int64_t sequence, int64_t example, std::vector<T>& to) const {
+void Frame::append_numbers(int64_t sequence, int64_t example, std::vector<T>& to) {
   switch (element_) {
     case Element::kText:
     case Element::kUint8:
@@ -144,10 +155,10 @@ void Frame::append_numbers(int64_t sequence, int64_t example, std::vector<T>& to
       return append_as<double>(sequence, example, to);
   }
 }
-template void Frame::append_numbers(int64_t, int64_t, std::vector<uint8_t>&) const;
-template void Frame::append_numbers(int64_t, int64_t, std::vector<uint16_t>&) const;
-template void Frame::append_numbers(int64_t, int64_t, std::vector<uint32_t>&) const;
-template void Frame::append_numbers(int64_t, int64_t, std::vector<double>&) const;
+template void Frame::append_numbers(int64_t, int64_t, std::vector<uint8_t>&);
+template void Frame::append_numbers(int64_t, int64_t, std::vector<uint16_t>&);
+template void Frame::append_numbers(int64_t, int64_t, std::vector<uint32_t>&);
+template void Frame::append_numbers(int64_t, int64_t, std::vector<double>&);
 
 FrameFile::FrameFile(const std::string& folder) : name_(folder + "/.lra-import") {
   std::string path = name_ + "-XXXXXX";
@@ -164,43 +175,16 @@ FrameFile::~FrameFile() {
 FrameFile::FrameFile(FrameFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), name_(std::move(other.name_)) {}
 
-void FrameFile::for_each_wanted(const std::function<bool(const Frame&)>& is_wanted,
-                                const std::function<void(const Frame&)>& visit) const {
+void FrameFile::for_each(const std::function<void(Frame&)>& visit) const {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) throw io_error(name_, "cannot be read", errno);
-  const auto end = static_cast<uint64_t>(status.st_size);
-  std::vector<std::byte> elements;
-  for (uint64_t offset = 0; offset < end;) {
+  const auto file_bytes = static_cast<uint64_t>(status.st_size);
+  for (uint64_t offset = 0; offset < file_bytes;) {
     throw_if_stopped();
-    std::array<std::byte, Frame::kHeaderBytes> header{};
-    read_fully(fd_, offset, header, name_);
-    Frame frame(header, end - offset, name_);
-    offset += header.size();
-    std::vector<std::byte> table(frame.table_bytes());
-    read_fully(fd_, offset, table, name_);
-    offset += table.size();
-    frame.set_table(std::move(table), end - offset);
-    if (is_wanted(frame)) {
-      elements.resize(frame.element_bytes());
-      read_fully(fd_, offset, elements, name_);
-      frame.set_elements(elements);
-      visit(frame);
-    }
-    offset += frame.element_bytes();
+    Frame frame(fd_, offset, file_bytes, name_);
+    visit(frame);
+    offset = frame.end();
   }
-}
-
-void FrameFile::for_each(const std::function<void(const Frame&)>& visit) const {
-  for_each_wanted([](const Frame&) { return true; }, visit);
-}
-
-void FrameFile::for_each_table(const std::function<void(const Frame&)>& visit) const {
-  for_each_wanted(
-      [&](const Frame& frame) {
-        visit(frame);
-        return false;
-      },
-      [](const Frame&) {});
 }
 
 }  // namespace lra

@@ -39,8 +39,9 @@ void read_bytes(png_structp png, png_bytep out, size_t count) {
   session.position += count;
 }
 
-// Reads header and pixels as gray or RGB bytes. False when libpng or we refuse the image.
-bool read_rows(png_structp png, png_infop info, Session& session, int max_side) {
+// Reads header and pixels as gray or RGB bytes, with `coloured` all as RGB. False when libpng or we
+// refuse the image.
+bool read_rows(png_structp png, png_infop info, Session& session, int max_side, bool coloured) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_set_read_fn(png, &session, read_bytes);
   png_set_user_limits(png, static_cast<png_uint_32>(max_side), static_cast<png_uint_32>(max_side));
@@ -56,6 +57,7 @@ bool read_rows(png_structp png, png_infop info, Session& session, int max_side) 
   }
   if (kind == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (kind == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
+  if (coloured) png_set_gray_to_rgb(png);
   png_set_interlace_handling(png);
   png_read_update_info(png, info);
   session.width = png_get_image_width(png, info);
@@ -70,15 +72,15 @@ bool read_rows(png_structp png, png_infop info, Session& session, int max_side) 
   return true;
 }
 
-// Rows of gray or RGB bytes.
-Session decode(std::span<const std::byte> file, const std::string& name, int max_side) {
+Session decode(std::span<const std::byte> file, const std::string& name, int max_side,
+               bool coloured) {
   Session session;
   session.input = file;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
   LRA_CHECK(png != nullptr);
   png_infop info = png_create_info_struct(png);
   LRA_CHECK(info != nullptr);
-  const bool good = read_rows(png, info, session, max_side);
+  const bool good = read_rows(png, info, session, max_side, coloured);
   png_destroy_read_struct(&png, &info, nullptr);
   if (!good) {
     throw Error({.where = name,
@@ -91,10 +93,10 @@ Session decode(std::span<const std::byte> file, const std::string& name, int max
 }
 
 template <typename Image>
-Image empty_image(const Session& session) {
+Image image_of(Session&& session) {
   return {.width = static_cast<int>(session.width),
           .height = static_cast<int>(session.height),
-          .pixels = {}};
+          .pixels = std::move(session.rows)};
 }
 
 template <typename Image>
@@ -117,31 +119,22 @@ std::string encode(const Image& image, png_uint_32 format) {
 }  // namespace
 
 GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side) {
-  Session session = decode(file, name, max_side);
-  auto image = empty_image<GrayImage>(session);
-  if (session.channels == 1) {
-    image.pixels = std::move(session.rows);
-    return image;
+  Session session = decode(file, name, max_side, /*coloured=*/false);
+  if (session.channels == 3) {
+    std::vector<uint8_t>& rows = session.rows;
+    for (size_t i = 0; i < rows.size() / 3; ++i) {
+      const uint8_t* rgb = &rows[3 * i];
+      rows[i] =
+          static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
+    }
+    rows.resize(rows.size() / 3);
   }
-  image.pixels.resize(session.rows.size() / 3);
-  for (size_t i = 0; i < image.pixels.size(); ++i) {
-    const uint8_t* rgb = &session.rows[3 * i];
-    image.pixels[i] =
-        static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
-  }
-  return image;
+  return image_of<GrayImage>(std::move(session));
 }
 
 ColourImage decode_png_colours(std::span<const std::byte> file, const std::string& name,
                                int max_side) {
-  Session session = decode(file, name, max_side);
-  auto image = empty_image<ColourImage>(session);
-  if (session.channels == 3) {
-    image.pixels = std::move(session.rows);
-    return image;
-  }
-  for (const uint8_t gray : session.rows) image.pixels.insert(image.pixels.end(), 3, gray);
-  return image;
+  return image_of<ColourImage>(decode(file, name, max_side, /*coloured=*/true));
 }
 
 std::string encode_png(const GrayImage& image) { return encode(image, PNG_FORMAT_GRAY); }

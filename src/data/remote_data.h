@@ -8,13 +8,13 @@
 namespace lra {
 
 struct RemoteData {
-  std::string_view file;                 // its name on our disk
-  std::array<std::string_view, 2> urls;  // the second may be empty
-  int64_t bytes;                         // 0: not published
-  std::string_view md5, sha256;          // lower-case hex; empty: not published
+  std::string_view file;                   // its name on our disk
+  std::array<std::string_view, 2> urls;    // the second may be empty
+  int64_t bytes = 0;                       // 0: not published
+  std::string_view md5 = {}, sha256 = {};  // lower-case hex; empty: not published
   // A tar archive of much else: only the folder with this path, or with a path that ends so, is
   // unpacked, and then imported. Empty: import reads the file itself.
-  std::string_view unpack;
+  std::string_view unpack = {};
 };
 
 // The benchmark's own archive, 7.7 GB: reported to answer 403 since 2026; its authors print no
@@ -23,9 +23,6 @@ struct RemoteData {
 constexpr RemoteData lra_release(std::string_view folder) {
   return {.file = "lra_release.gz",
           .urls = {"https://storage.googleapis.com/long-range-arena/lra_release.gz"},
-          .bytes = 0,
-          .md5 = "",
-          .sha256 = "",
           .unpack = folder};
 }
 

@@ -54,14 +54,12 @@ la_ssize_t read_block(archive* handle, void* stream, const void** block) {
 
 }  // namespace
 
-void TarArchive::FreeArchive::operator()(archive* handle) const { archive_read_free(handle); }
-
 TarArchive::TarArchive(const std::string& path, const std::string& expected, const Limits& limits)
     : limits_(limits),
       path_(path),
       expected_(expected),
       stream_(path, expected),
-      handle_(archive_read_new()) {
+      handle_(archive_read_new(), archive_read_free) {
   LRA_CHECK(handle_ != nullptr);
   // Only the formats of official data are enabled: every further one is more code for hostile
   // input.
@@ -75,8 +73,6 @@ TarArchive::TarArchive(const std::string& path, const std::string& expected, con
     refuse_other_format();
   }
 }
-
-TarArchive::~TarArchive() = default;
 
 bool TarArchive::next() {
   while (next_entry()) {

@@ -35,7 +35,6 @@ class TarArchive {
   TarArchive(const std::string& path, const std::string& expected)
       : TarArchive(path, expected, Limits{}) {}
   TarArchive(const std::string& path, const std::string& expected, const Limits& limits);
-  ~TarArchive();
   TarArchive(const TarArchive&) = delete;
   TarArchive& operator=(const TarArchive&) = delete;
 
@@ -61,13 +60,10 @@ class TarArchive {
   [[noreturn]] void refuse_other_format() const;
   [[noreturn]] void fail(const std::string& what) const;
 
-  struct FreeArchive {
-    void operator()(archive* handle) const;
-  };
   const Limits limits_;
   std::string path_, expected_, name_;
   ArchiveStream stream_;
-  std::unique_ptr<archive, FreeArchive> handle_;
+  std::unique_ptr<archive, int (*)(archive*)> handle_;
   bool is_file_ = false;
   std::vector<std::string> first_files_;
   size_t num_files_ = 0;

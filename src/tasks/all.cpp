@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -50,10 +50,9 @@ int32_t largest_token(const Split& split, int64_t example, int64_t tower,
     if (stored.empty()) return 0;
     return largest_byte(stored) + static_cast<int32_t>(manifest.token_offset);
   }
-  std::vector<int32_t> ids(static_cast<size_t>(split.sequence_length(example, tower)));
-  split.read_tokens(example, tower, ids);
   uint32_t largest = 0;
-  for (const int32_t id : ids) largest = std::max(largest, static_cast<uint32_t>(id));
+  for (const int32_t id : split.all_tokens(example, tower))
+    largest = std::max(largest, static_cast<uint32_t>(id));
   return static_cast<int32_t>(std::min<uint32_t>(largest, INT32_MAX));
 }
 
@@ -63,12 +62,8 @@ struct Largest {
 };
 
 Largest largest_in(const Split& split, const Manifest& manifest, bool has_ids) {
-  std::atomic<int32_t> token = 0, label = 0;
-  const auto raise = [](std::atomic<int32_t>& most, int32_t value) {
-    int32_t seen = most.load();
-    while (seen < value && !most.compare_exchange_weak(seen, value)) {
-    }
-  };
+  Largest all;
+  std::mutex guards_all;
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
     Largest largest;
     for (int64_t i = begin; i < end; ++i) {
@@ -77,10 +72,11 @@ Largest largest_in(const Split& split, const Manifest& manifest, bool has_ids) {
         largest.token = std::max(largest.token, largest_token(split, i, tower, manifest));
       }
     }
-    raise(token, largest.token);
-    raise(label, largest.label);
+    const std::lock_guard lock(guards_all);
+    all.token = std::max(all.token, largest.token);
+    all.label = std::max(all.label, largest.label);
   });
-  return {.token = token, .label = label};
+  return all;
 }
 
 }  // namespace

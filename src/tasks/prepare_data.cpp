@@ -314,21 +314,15 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
 
 void refuse_import_settings(const TaskSpec& spec, const ConfigTable& stated,
                             const ConfigTable& given) {
-  const auto line = [](const std::string& name, const ConfigValue& value) {
-    ConfigTable one;
-    one.set(name, value);
-    const std::string toml = to_toml(one);
-    return toml.substr(0, toml.find('\n'));
-  };
   for (const std::string_view key : spec.import_settings) {
     const std::string name(key);
     const ConfigValue *was = stated.find(name), *is = given.find(name);
     if (!was || !is) continue;
-    const std::string before = line(name, *was), now = line(name, *is);
+    const std::string before = setting_text(*was), now = setting_text(*is);
     if (before == now) continue;
     throw Error({.where = "task." + name,
                  .what = "has an effect only at the import, and the data was imported with " +
-                         before + ", not " + now,
+                         name + " = " + before + ", not " + name + " = " + now,
                  .expected = "the setting of the import, or none",
                  .advice = "import the files again with the other one, into another folder"});
   }

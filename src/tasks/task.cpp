@@ -1,7 +1,5 @@
 #include "tasks/task.h"
 
-#include <charconv>
-
 #include "base/error.h"
 
 namespace lra::tasks {
@@ -30,12 +28,27 @@ void Task::make(const MakeOptions&, Progress&) const {
 
 checks::DataFacts Task::data_facts(const Dataset& dataset) const {
   const TaskShape task = shape();
-  return {.stats = {.input = input(),
-                    .num_classes = task.num_classes,
-                    .num_towers = task.num_towers,
-                    .length = task.length},
-          .label_names = label_names(dataset),
-          .scaling = scaling_of(dataset)};
+  const checks::ExpectedData data = expected(dataset);
+  checks::DataFacts facts = {.stats = {.input = input(),
+                                       .num_classes = task.num_classes,
+                                       .num_towers = task.num_towers,
+                                       .length = task.length},
+                             .is_own = data.published.empty(),
+                             .label_names = label_names(dataset),
+                             .wanted = checks::counts_of(data.sizes),
+                             .scaling = scaling_of(dataset)};
+  if (!facts.is_own) {
+    facts.published = checks::PublishedData{.counts = checks::counts_of(data.published),
+                                            .examples = data.published_examples};
+  }
+  return facts;
+}
+
+std::vector<checks::Fact> Task::check(const Dataset& dataset) const {
+  checks::ExpectedData data = expected(dataset);
+  data.num_classes = shape().num_classes;
+  data.label_names = label_names(dataset);
+  return checks::standard_facts(dataset, data);
 }
 
 Manifest new_manifest(const TaskSpec& spec, const std::string& source) {
@@ -55,16 +68,6 @@ Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::str
     manifest.settings[std::string("num_") + kSplitNames[i]] = std::to_string(sizes[i]);
   }
   return manifest;
-}
-
-std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
-  const auto found = manifest.settings.find(key);
-  if (found == manifest.settings.end()) return std::nullopt;
-  const std::string& text = found->second;
-  uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string byte_token_text(int32_t token) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,14 +103,17 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
+  // The data that these settings expect, but for its labels.
+  virtual checks::ExpectedData expected(const Dataset& dataset) const = 0;
   // The facts that the checks of this data compare its examples with.
-  virtual checks::DataFacts data_facts(const Dataset& dataset) const;
+  checks::DataFacts data_facts(const Dataset& dataset) const;
   // Why the examples of imported data are not the published ones, for a task that can tell by
   // looking at them; empty if they may be.
   virtual std::string other_benchmark(const Dataset&) const { return ""; }
   // Facts about what an import read, for a task whose files may have any columns.
   virtual std::vector<checks::Fact> reading(const Dataset&) const { return {}; }
-  virtual std::vector<checks::Fact> check(const Dataset& dataset) const = 0;
+  // Facts about the examples: those of every task, to which a task may add its own.
+  virtual std::vector<checks::Fact> check(const Dataset& dataset) const;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
@@ -129,41 +133,16 @@ class Task {
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 
-// The facts of a task whose published data has the sizes of its default settings.
-template <typename Config>
-checks::DataFacts with_sizes(checks::DataFacts facts, const Config& config) {
-  const auto counts = [](const Config& c) {
-    std::map<std::string, int64_t> sizes = checks::sizes_of(c);
-    return checks::SplitCounts{.train = sizes["train"] + sizes["val"], .test = sizes["test"]};
-  };
-  facts.published = checks::PublishedData{.counts = counts({})};
-  facts.wanted = counts(config);
-  return facts;
-}
-
-// TaskSpec::describe, resolve and make of a task with these settings.
-template <typename Config>
-std::vector<FieldInfo> describe_task() {
-  return describe_config<Config>();
-}
-template <typename Config>
-ConfigTable resolve_task(const ConfigTable& config) {
-  return resolve_config<Config>(config, "task");
-}
-template <typename OneTask, typename Config>
-std::unique_ptr<Task> make_task_of(const ConfigTable& config) {
-  return std::make_unique<OneTask>(read_config<Config>(config, "task"));
-}
-
 struct TaskSpec {
   std::string_view name;     // "listops"
   std::string_view title;    // "Long ListOps"
   std::string_view summary;  // one line for `lra list tasks`
   std::string_view paper;    // where it is defined
   int64_t version;           // raised whenever scores could move
-  std::vector<FieldInfo> (*describe)();
-  ConfigTable (*resolve)(const ConfigTable& config);  // [task] with every setting written out
-  std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
+  // Set by task_spec().
+  std::vector<FieldInfo> (*describe)() = nullptr;
+  ConfigTable (*resolve)(const ConfigTable&) = nullptr;  // [task] with every setting written out
+  std::unique_ptr<Task> (*make)(const ConfigTable&) = nullptr;  // reads [task]
   // The settings that prepared data states about itself, for a task that takes its shape from its
   // data; null for others.
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
@@ -182,12 +161,36 @@ struct TaskSpec {
   double mask_fraction = 0.15;
 };
 
+// The spec with the functions that follow from the class of the task, OneTask(kFirst..., settings),
+// and from the struct of its settings.
+template <typename OneTask, typename Config, auto... kFirst>
+constexpr TaskSpec task_spec(TaskSpec spec) {
+  spec.describe = [] { return describe_config<Config>(); };
+  spec.resolve = [](const ConfigTable& config) { return resolve_config<Config>(config, "task"); };
+  spec.make = [](const ConfigTable& config) -> std::unique_ptr<Task> {
+    return std::make_unique<OneTask>(kFirst..., read_config<Config>(config, "task"));
+  };
+  return spec;
+}
+
 // The manifest of a dataset of the task; `source` is "generated" or "imported".
 Manifest new_manifest(const TaskSpec& spec, const std::string& source);
 // The manifest of data that is made: `settings`, and the seed and the sizes of the splits.
 Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::string> settings,
                             uint64_t seed, const std::array<int64_t, 3>& sizes);
-// A whole number among the settings of a manifest; nothing if it is not there or no number.
-std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key);
+// The number that is all of a text; nothing if it is none, or too large.
+template <typename T>
+std::optional<T> parsed_number(std::string_view text) {
+  T number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = problem == std::errc() && end == text.data() + text.size();
+  return is_number ? std::optional(number) : std::nullopt;
+}
+// Such a number among the settings of a manifest.
+template <typename T = int64_t>
+std::optional<T> number_setting(const Manifest& manifest, const std::string& key) {
+  const auto found = manifest.settings.find(key);
+  return found == manifest.settings.end() ? std::nullopt : parsed_number<T>(found->second);
+}
 
 }  // namespace lra::tasks

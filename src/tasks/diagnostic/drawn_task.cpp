@@ -94,10 +94,6 @@ void DrawnTask::refuse_other_settings(const Dataset& dataset) const {
   }
 }
 
-checks::DataFacts DrawnTask::data_facts(const Dataset& dataset) const {
-  return with_sizes(Task::data_facts(dataset), sizes_);
-}
-
 ImportedData DrawnTask::import(const std::vector<std::string>&, const std::string&,
                                Progress&) const {
   throw Error(
@@ -113,16 +109,10 @@ void DrawnTask::export_official(const Dataset&, const std::string&) const {
                .advice = "read the prepared data with lra.data (docs/data_format.md)"});
 }
 
-std::vector<int32_t> DrawnTask::tokens_of(const Split& split, int64_t example) const {
-  std::vector<int32_t> tokens(static_cast<size_t>(split.sequence_length(example, 0)));
-  split.read_tokens(example, 0, tokens);
-  return tokens;
-}
-
 checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& name) const {
   const Split split = dataset.split(name);
   return checks::examples_fact("labels of " + name, name, split, [&](int64_t i) -> std::string {
-    const std::vector<PlaceLabel> labels = place_labels(tokens_of(split, i));
+    const std::vector<PlaceLabel> labels = place_labels(split.all_tokens(i));
     if (!labels.empty() && labels.back().label == split.label(i)) return "";
     return "label is " + std::to_string(split.label(i)) + ", the last answer " +
            (labels.empty() ? "is missing" : std::to_string(labels.back().label));
@@ -131,8 +121,7 @@ checks::Fact DrawnTask::label_fact(const Dataset& dataset, const std::string& na
 
 std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
   refuse_other_settings(dataset);  // which decide what an answer is
-  std::vector<checks::Fact> facts = checks::standard_facts(
-      dataset, {.sizes = {}, .num_classes = shape_.num_classes, .forbids_duplicates = true});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(label_fact(dataset, name));
   }
@@ -140,7 +129,7 @@ std::vector<checks::Fact> DrawnTask::check(const Dataset& dataset) const {
 }
 
 std::string DrawnTask::render(const Split& split, int64_t example) const {
-  const std::vector<int32_t> tokens = tokens_of(split, example);
+  const std::vector<int32_t> tokens = split.all_tokens(example);
   std::vector<std::string> words;
   for (const int32_t token : tokens) words.push_back(token_text(token));
   for (const PlaceLabel& answer : place_labels(tokens)) {
@@ -159,7 +148,7 @@ std::vector<checks::Baseline> DrawnTask::baselines(const Dataset& dataset) const
   // Calls `visit` with the token and the label of each place.
   const auto visit_places = [&](const Split& split, int64_t count, const auto& visit) {
     for (int64_t i = 0; i < std::min(split.size(), count); ++i) {
-      const std::vector<int32_t> tokens = tokens_of(split, i);
+      const std::vector<int32_t> tokens = split.all_tokens(i);
       for (const PlaceLabel& answer : place_labels(tokens)) {
         visit(tokens[static_cast<size_t>(answer.place)], answer.label);
       }

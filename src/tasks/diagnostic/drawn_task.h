@@ -35,7 +35,10 @@ class DrawnTask : public Task {
   checks::InputKind input() const override { return checks::InputKind::kTokens; }
   int64_t token_bytes() const override { return shape_.vocabulary <= 256 ? 1 : 2; }
   void refuse_other_settings(const Dataset& dataset) const override;
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  // The number of examples is that of whoever made them.
+  checks::ExpectedData expected(const Dataset&) const override {
+    return {.forbids_duplicates = true};
+  }
 
   bool can_generate() const override { return true; }
   std::array<int64_t, 3> usual_sizes() const override {
@@ -62,7 +65,6 @@ class DrawnTask : public Task {
   struct Drawn;
   Drawn draw_example(uint64_t seed, int split, int64_t index, uint32_t redraw) const;
   void write(const Drawn& example, DatasetWriter& writer) const;
-  std::vector<int32_t> tokens_of(const Split& split, int64_t example) const;
   checks::Fact label_fact(const Dataset& dataset, const std::string& name) const;
 
   const TaskSpec& spec_;

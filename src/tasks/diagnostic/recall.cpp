@@ -148,17 +148,14 @@ class RecallTask : public DrawnTask {
 
 }  // namespace
 
-constinit const TaskSpec kRecallTask = {
+constinit const TaskSpec kRecallTask = task_spec<RecallTask, RecallConfig>({
     .name = "recall",
     .title = "Associative recall",
     .summary = "the value of a key, at each of its second comings; diagnostic, not of the arena",
     .paper = "Arora et al. 2023, arXiv:2312.04927",
     .version = 1,
-    .describe = describe_task<RecallConfig>,
-    .resolve = resolve_task<RecallConfig>,
-    .make = make_task_of<RecallTask, RecallConfig>,
     .is_diagnostic = true,
     .labels_places = true,
-};
+});
 
 }  // namespace lra::tasks

@@ -123,17 +123,14 @@ std::vector<std::vector<int32_t>> products_of(std::string_view group) {
   return cyclic(group == "z60" ? 60 : 2);
 }
 
-constinit const TaskSpec kStateTask = {
+constinit const TaskSpec kStateTask = task_spec<StateTask, StateConfig>({
     .name = "state",
     .title = "State tracking",
     .summary = "the product of all group elements so far, everywhere; diagnostic, not of the arena",
     .paper = "Merrill et al. 2024, arXiv:2404.08819",
     .version = 1,
-    .describe = describe_task<StateConfig>,
-    .resolve = resolve_task<StateConfig>,
-    .make = make_task_of<StateTask, StateConfig>,
     .is_diagnostic = true,
     .labels_places = true,
-};
+});
 
 }  // namespace lra::tasks

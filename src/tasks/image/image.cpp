@@ -63,8 +63,7 @@ class ImageTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kPixels; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
-  std::vector<checks::Fact> check(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<checks::Baseline> baselines(const Dataset& dataset) const override;
 
@@ -139,13 +138,13 @@ void ImageTask::export_official(const Dataset& dataset, const std::string&) cons
                .advice = "copy the files it was imported from"});
 }
 
-std::vector<checks::Fact> ImageTask::check(const Dataset& dataset) const {
-  return checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                          .published = checks::sizes_of(ImageConfig{}),
-                                          .num_classes = kCifarClasses,
-                                          .shortest = kCifarPixels,
-                                          .longest = kCifarPixels,
-                                          .bin = kCifarPixels});
+checks::ExpectedData ImageTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(ImageConfig{}),
+          .published_examples = kImageExamples,
+          .shortest = kCifarPixels,
+          .longest = kCifarPixels,
+          .bin = kCifarPixels};
 }
 
 // Two columns a pixel, since a terminal's cells are about twice as high as wide. Ten shades without
@@ -161,12 +160,6 @@ std::string ImageTask::render(const Split& split, int64_t example) const {
     if (++column % kCifarSide == 0) text += '\n';
   }
   return text;
-}
-
-checks::DataFacts ImageTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
-  facts.published->examples = kImageExamples;
-  return facts;
 }
 
 std::vector<checks::Baseline> ImageTask::baselines(const Dataset& dataset) const {
@@ -187,27 +180,22 @@ constexpr RemoteData kImageRemote = {
     .bytes = 170052171,
     .md5 = "c32a1d4ab5d03f1284b67883e8d87530",
     .sha256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-    .unpack = "",
 };
 
 }  // namespace
 
-constinit const TaskSpec kImageTask = {
+constinit const TaskSpec kImageTask = task_spec<ImageTask, ImageConfig>({
     .name = "image",
     .title = "Image classification on pixels",
     .summary = "the class of a gray CIFAR-10 picture read pixel by pixel; 10 classes",
     .paper = "Tay et al. 2021; Krizhevsky 2009",
     .version = 1,
-    .describe = describe_task<ImageConfig>,
-    .resolve = resolve_task<ImageConfig>,
-    .make = make_task_of<ImageTask, ImageConfig>,
-    .sources =
-        "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
-        "archive "
-        "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
-        "train/<number>_<class>.png and test/<number>_<class>.png",
+    .sources = "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
+               "archive "
+               "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
+               "train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kImageRemote,
     .mask_fraction = 0.5,
-};
+});
 
 }  // namespace lra::tasks

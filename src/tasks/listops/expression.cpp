@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 
@@ -70,24 +69,28 @@ uint8_t symbol_of(std::string_view token) {
   return kListOpsUnknown;
 }
 
+// Takes the next token or parenthesis, and the white space in front of it, off `rest`; empty at the
+// end.
+std::string_view take_token(std::string_view& rest) {
+  size_t begin = 0;
+  while (begin < rest.size() && is_space(rest[begin])) ++begin;
+  size_t end = begin;
+  while (end < rest.size() && !is_space(rest[end]) && !is_paren(rest[end])) ++end;
+  if (end == begin && end < rest.size()) ++end;  // a parenthesis
+  const std::string_view token = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return token;
+}
+
 // Tokens and parentheses separated by single spaces, `]` for X.
 std::string normal_text(std::string_view text) {
   std::string out;
-  for (size_t i = 0; i < text.size();) {
-    if (is_space(text[i])) {
-      ++i;
-      continue;
-    }
-    size_t end = i + 1;
-    if (!is_paren(text[i])) {
-      while (end < text.size() && !is_space(text[end]) && !is_paren(text[end])) ++end;
-    }
+  while (true) {
+    const std::string_view token = take_token(text);
+    if (token.empty()) return out;
     if (!out.empty()) out += ' ';
-    const std::string_view token = text.substr(i, end - i);
     out += token == "X" ? "]" : token;
-    i = end;
   }
-  return out;
 }
 
 // Arguments of each operator, by symbol index. False when brackets do not match.
@@ -104,21 +107,6 @@ bool count_arguments(std::span<const uint8_t> symbols, std::vector<uint32_t>& co
     if (is_listops_operator(symbols[i])) open.push_back(i);
   }
   return open.empty();
-}
-
-// Writes at `p`, which has room: the caller knows the exact size.
-char* put(char* p, std::string_view text) {
-  std::memcpy(p, text.data(), text.size());
-  return p + text.size();
-}
-
-size_t curried_size(std::span<const uint8_t> symbols, const std::vector<uint32_t>& counts) {
-  size_t size = 0;
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    size += kSymbolText[symbols[i]].size() + 1;
-    if (is_listops_operator(symbols[i])) size += (size_t{counts[i]} + 1) * 4;
-  }
-  return size == 0 ? 0 : size - 1;
 }
 
 }  // namespace
@@ -178,18 +166,18 @@ ListOpsResult evaluate_listops(std::span<const uint8_t> symbols, const ArityLimi
 ListOpsResult parse_listops(std::string_view text, std::vector<uint8_t>& symbols) {
   symbols.clear();
   bool has_parens = false;
-  for (size_t i = 0; i < text.size();) {
-    if (is_space(text[i]) || is_paren(text[i])) {
-      has_parens |= is_paren(text[i]);
-      ++i;
+  for (std::string_view rest = text;;) {
+    const std::string_view token = take_token(rest);
+    if (token.empty()) break;
+    if (is_paren(token[0])) {
+      has_parens = true;
       continue;
     }
-    size_t end = i + 1;
-    while (end < text.size() && !is_space(text[end]) && !is_paren(text[end])) ++end;
-    const uint8_t symbol = symbol_of(text.substr(i, end - i));
-    if (symbol == kListOpsUnknown) return problem_at("not a ListOps token", i);
+    const uint8_t symbol = symbol_of(token);
+    if (symbol == kListOpsUnknown) {
+      return problem_at("not a ListOps token", text.size() - rest.size() - token.size());
+    }
     symbols.push_back(symbol);
-    i = end;
   }
   if (symbols.empty()) return problem_at("empty expression", 0);
   if (!has_parens) return {};
@@ -207,31 +195,25 @@ ListOpsResult parse_listops(std::string_view text, std::vector<uint8_t>& symbols
 
 void append_curried_listops(std::span<const uint8_t> symbols, std::string& out) {
   std::vector<uint32_t> counts;
-  LRA_CHECK(count_arguments(symbols, counts));
-  const size_t start = out.size();
-  const size_t size = curried_size(symbols, counts);
-  // One character of slack: every token is written with a space after it.
-  out.resize(start + size + 1);
-  char* p = out.data() + start;
+  LRA_CHECK(!symbols.empty() && count_arguments(symbols, counts));
   size_t depth = 0;
   for (size_t i = 0; i < symbols.size(); ++i) {
     const uint8_t symbol = symbols[i];
     const bool is_operator = is_listops_operator(symbol);
     if (is_operator) {
-      for (uint32_t k = 0; k <= counts[i]; ++k) p = put(p, "( ");
+      for (uint32_t k = 0; k <= counts[i]; ++k) out += "( ";
       ++depth;
     }
-    p = put(p, kSymbolText[symbol]);
-    *p++ = ' ';
+    out += kSymbolText[symbol];
+    out += ' ';
     if (is_operator) continue;
     if (symbol == kListOpsClose) {
-      p = put(p, ") ");
+      out += ") ";
       --depth;
     }
-    if (depth > 0) p = put(p, ") ");
+    if (depth > 0) out += ") ";
   }
-  LRA_CHECK_EQ(static_cast<size_t>(p - out.data()), out.size());
-  out.pop_back();
+  out.pop_back();  // the space behind the last token
 }
 
 std::string render_listops(std::span<const uint8_t> symbols) {

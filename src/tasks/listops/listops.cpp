@@ -23,7 +23,6 @@
 #include "tasks/all.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
-#include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
 
 namespace lra::tasks {
@@ -115,7 +114,7 @@ class ListOpsTask : public Task {
   explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {}
 
   void refuse_other_settings(const Dataset& dataset) const override;
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   checks::InputKind input() const override { return checks::InputKind::kTokens; }
   TaskShape shape() const override {
     return {.length = config_.length,
@@ -160,7 +159,7 @@ class ListOpsTask : public Task {
   // The settings the data claims to follow: its own when it was generated.
   ListOpsConfig claimed(const Manifest& manifest) const;
   checks::Fact target_fact(const Dataset& dataset, const std::string& name,
-                           const ListOpsConfig& expected) const;
+                           const ListOpsConfig& config) const;
 
   ListOpsConfig config_;
 };
@@ -193,8 +192,13 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
   }
 }
 
-checks::DataFacts ListOpsTask::data_facts(const Dataset& dataset) const {
-  return with_sizes(Task::data_facts(dataset), config_);
+checks::ExpectedData ListOpsTask::expected(const Dataset& dataset) const {
+  const ListOpsConfig config = claimed(dataset.manifest());
+  return {.sizes = checks::sizes_of(config),
+          .published = checks::sizes_of(ListOpsConfig{}),
+          .shortest = (config.min_length + 1) * (config.filler + 1),
+          .longest = (config.max_length - 1) * (config.filler + 1),
+          .forbids_duplicates = true};
 }
 
 void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
@@ -314,19 +318,19 @@ ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
         std::pair("min_args", &config.min_args), std::pair("max_args", &config.max_args),
         std::pair("filler", &config.filler), std::pair("num_train", &config.num_train),
         std::pair("num_val", &config.num_val), std::pair("num_test", &config.num_test)}) {
-    if (const auto stated = number_setting(manifest, key)) *value = static_cast<int64_t>(*stated);
+    *value = number_setting(manifest, key).value_or(*value);
   }
   return config;
 }
 
 // Evaluates every expression again; names the first that is wrong.
 checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
-                                      const ListOpsConfig& expected) const {
+                                      const ListOpsConfig& config) const {
   const Split split = dataset.split(name);
   return checks::examples_fact("targets of " + name, name, split, [&](int64_t i) -> std::string {
     const ListOpsResult result =
-        evaluate_listops(without_filler(split.stored_bytes(i), expected.filler),
-                         {.least = expected.min_args, .most = expected.max_args});
+        evaluate_listops(without_filler(split.stored_bytes(i), config.filler),
+                         {.least = config.min_args, .most = config.max_args});
     if (!result.ok()) {
       return std::string(result.problem) + " at token " + std::to_string(result.position + 1);
     }
@@ -337,16 +341,10 @@ checks::Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string&
 }
 
 std::vector<checks::Fact> ListOpsTask::check(const Dataset& dataset) const {
-  const ListOpsConfig expected = claimed(dataset.manifest());
-  std::vector<checks::Fact> facts = checks::standard_facts(
-      dataset, {.sizes = checks::sizes_of(expected),
-                .published = checks::sizes_of(ListOpsConfig{}),
-                .num_classes = kNumListOpsClasses,
-                .shortest = (expected.min_length + 1) * (expected.filler + 1),
-                .longest = (expected.max_length - 1) * (expected.filler + 1),
-                .forbids_duplicates = true});
+  const ListOpsConfig config = claimed(dataset.manifest());
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : kSplitNames) {
-    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected));
+    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, config));
   }
   return facts;
 }
@@ -384,21 +382,17 @@ constexpr RemoteData kListOpsRemote = lra_release("lra_release/lra_release/listo
 
 }  // namespace
 
-constinit const TaskSpec kListOpsTask = {
+constinit const TaskSpec kListOpsTask = task_spec<ListOpsTask, ListOpsConfig>({
     .name = "listops",
     .title = "Long ListOps",
     .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
     .paper = "Tay et al. 2021; Nangia and Bowman 2018",
     .version = 1,
-    .describe = describe_task<ListOpsConfig>,
-    .resolve = resolve_task<ListOpsConfig>,
-    .make = make_task_of<ListOpsTask, ListOpsConfig>,
-    .sources =
-        "the folder listops-1000, or one above it, such as lra_release; or the files "
-        "basic_train.tsv, "
-        "basic_val.tsv and basic_test.tsv",
+    .sources = "the folder listops-1000, or one above it, such as lra_release; or the files "
+               "basic_train.tsv, "
+               "basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
     .mask_fraction = 0.1,
-};
+});
 
 }  // namespace lra::tasks

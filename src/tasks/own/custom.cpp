@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <initializer_list>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -44,7 +45,7 @@ class CustomTask : public Task {
   void refuse_other_kind(const Dataset& dataset) const override;
   void refuse_other_settings(const Dataset& dataset) const override;
   checks::InputKind input() const override;
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
@@ -117,10 +118,11 @@ checks::InputKind CustomTask::input() const {
                                      : checks::InputKind::kTokens;
 }
 
-checks::DataFacts CustomTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = Task::data_facts(dataset);
-  facts.is_own = true;
-  return facts;
+checks::ExpectedData CustomTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .shortest = config_.shortest,
+          .longest = config_.longest,
+          .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)};
 }
 
 ImportedData CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
@@ -147,8 +149,7 @@ Json CustomTask::sequence_json(const Split& split, int64_t example, int64_t towe
     return std::string(bytes.begin(), bytes.end());
   }
   const auto channels = static_cast<size_t>(split.words_per_token());
-  std::vector<int32_t> words(static_cast<size_t>(split.sequence_length(example, tower)) * channels);
-  split.read_tokens(example, tower, words);
+  const std::vector<int32_t> words = split.all_tokens(example, tower);
   Json list = Json::array();
   for (size_t at = 0; at < words.size(); at += channels) {
     if (config_.input == "tokens") {
@@ -233,14 +234,7 @@ std::vector<checks::Fact> CustomTask::reading(const Dataset& dataset) const {
 
 std::vector<checks::Fact> CustomTask::check(const Dataset& dataset) const {
   std::vector<checks::Fact> facts = reading(dataset);
-  const auto standard =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .num_classes = config_.classes,
-                                       .label_names = label_names(dataset),
-                                       .shortest = config_.shortest,
-                                       .longest = config_.longest,
-                                       .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)});
-  facts.insert(facts.end(), standard.begin(), standard.end());
+  std::ranges::move(Task::check(dataset), std::back_inserter(facts));
   return facts;
 }
 
@@ -277,15 +271,12 @@ std::vector<checks::Baseline> CustomTask::baselines(const Dataset& dataset) cons
 
 }  // namespace
 
-constinit const TaskSpec kCustomTask = {
+constinit const TaskSpec kCustomTask = task_spec<CustomTask, CustomConfig>({
     .name = "custom",
     .title = "Own data",
     .summary = "classification of one or two sequences of your own: text, tokens or numbers",
     .paper = "none: data of your own, docs/data.md",
     .version = 1,
-    .describe = describe_task<CustomConfig>,
-    .resolve = resolve_task<CustomConfig>,
-    .make = make_task_of<CustomTask, CustomConfig>,
     .settings_of = settings_of,
     .import_settings = CustomConfig::kImportSettings,
     .sources =
@@ -293,6 +284,6 @@ constinit const TaskSpec kCustomTask = {
         ".ts or .arff; one file, or several with train, val or test in their names; or a folder of "
         "such files, or with a folder of texts, pictures or recordings for each class",
     .remote = nullptr,
-};
+});
 
 }  // namespace lra::tasks

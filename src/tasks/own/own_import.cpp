@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -57,14 +55,6 @@ std::string hash_of_files(const std::vector<std::string>& files) {
   return to_hex(all.digest());
 }
 
-template <typename T>
-std::optional<T> number_in(const std::string& text) {
-  T number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = problem == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
-
 // Numbers by their size if all are, else names by the alphabet.
 std::vector<std::string> sorted_class_names(const std::set<std::string>& names) {
   constexpr size_t kFewestTargets = 10;
@@ -74,11 +64,12 @@ std::vector<std::string> sorted_class_names(const std::set<std::string>& names) 
                  .what = "all examples have the label " + in_quotes(sorted[0]),
                  .expected = "two classes or more"});
   }
-  const auto are = [&](const auto& is) { return std::ranges::all_of(sorted, is); };
-  if (are([](const auto& name) { return number_in<int64_t>(name).has_value(); })) {
-    std::ranges::stable_sort(sorted, {}, [](const auto& n) { return *number_in<int64_t>(n); });
-  } else if (sorted.size() >= kFewestTargets &&
-             are([](const auto& name) { return number_in<double>(name).has_value(); })) {
+  const auto are = [&](const auto& number) {
+    return std::ranges::all_of(sorted, [&](const auto& name) { return number(name).has_value(); });
+  };
+  if (are(parsed_number<int64_t>)) {
+    std::ranges::stable_sort(sorted, {}, [](const auto& n) { return *parsed_number<int64_t>(n); });
+  } else if (sorted.size() >= kFewestTargets && are(parsed_number<double>)) {
     throw Error({.where = "labels",
                  .what = "they are real numbers, such as " + quoted_list(sorted),
                  .expected = "names or whole numbers of classes",
@@ -155,8 +146,7 @@ class OwnImport {
   std::vector<checks::SharedGroup> shared_groups() const;
   Manifest manifest() const;
   void write(DatasetWriter& writer) const;
-  void write_example(const Frame& frame, int64_t example, int32_t label,
-                     DatasetWriter& writer) const;
+  void write_example(Frame& frame, int64_t example, int32_t label, DatasetWriter& writer) const;
   int64_t count_of(FrameSplit split) const { return std::ranges::count(splits_, split); }
   // Calls visit(frame, example, place among all) for the examples of a split.
   template <typename Visit>
@@ -174,7 +164,7 @@ class OwnImport {
 void OwnImport::read_tables() {
   labels_.reserve(static_cast<size_t>(reading_.examples));
   splits_.reserve(static_cast<size_t>(reading_.examples));
-  frames_.for_each_table([&](const Frame& frame) {
+  frames_.for_each([&](const Frame& frame) {
     for (int64_t i = 0; i < frame.size(); ++i) {
       LRA_CHECK(frame.label(i) < static_cast<int32_t>(reading_.labels.size()));
       labels_.push_back(frame.label(i));
@@ -270,16 +260,9 @@ void OwnImport::state_facts() {
 
 template <typename Visit>
 void OwnImport::for_each_of(FrameSplit split, const Visit& visit) const {
-  size_t begin = 0, next = 0;  // places of the present frame
-  const auto is_wanted = [&](const Frame& frame) {
-    begin = next;
-    next += static_cast<size_t>(frame.size());
-    const auto first = splits_.begin() + static_cast<std::ptrdiff_t>(begin);
-    return std::find(first, first + frame.size(), split) != first + frame.size();
-  };
-  frames_.for_each_wanted(is_wanted, [&](const Frame& frame) {
-    for (int64_t i = 0; i < frame.size(); ++i) {
-      const size_t place = begin + static_cast<size_t>(i);
+  size_t place = 0;
+  frames_.for_each([&](Frame& frame) {
+    for (int64_t i = 0; i < frame.size(); ++i, ++place) {
       if (splits_[place] == split) visit(frame, i, place);
     }
   });
@@ -289,7 +272,7 @@ void OwnImport::standardize() {
   const auto channels = static_cast<size_t>(config_.channels);
   std::vector<checks::Spread> all(channels);
   std::vector<double> numbers;
-  for_each_of(FrameSplit::kTrain, [&](const Frame& frame, int64_t example, size_t) {
+  for_each_of(FrameSplit::kTrain, [&](Frame& frame, int64_t example, size_t) {
     for (int64_t sequence = 0; sequence < frame.num_sequences(); ++sequence) {
       numbers.clear();
       frame.append_numbers(sequence, example, numbers);
@@ -317,7 +300,7 @@ void add_sequences(int64_t num_sequences, int32_t label, DatasetWriter& writer, 
   writer.add(label, std::span(std::as_const(spans)));
 }
 
-void OwnImport::write_example(const Frame& frame, int64_t example, int32_t label,
+void OwnImport::write_example(Frame& frame, int64_t example, int32_t label,
                               DatasetWriter& writer) const {
   const int64_t count = frame.num_sequences(), token_bytes = own_token_bytes(config_);
   const auto read_numbers = [&](int64_t sequence, auto& numbers) {
@@ -343,7 +326,7 @@ void OwnImport::write_example(const Frame& frame, int64_t example, int32_t label
 void OwnImport::write(DatasetWriter& writer) const {
   for (const FrameSplit split : {FrameSplit::kTrain, FrameSplit::kVal, FrameSplit::kTest}) {
     writer.begin_split(name_of(split));
-    for_each_of(split, [&](const Frame& frame, int64_t example, size_t place) {
+    for_each_of(split, [&](Frame& frame, int64_t example, size_t place) {
       write_example(frame, example, labels_[place], writer);
     });
   }
@@ -374,17 +357,14 @@ std::vector<checks::SharedGroup> OwnImport::shared_groups() const {
     std::unordered_set<uint64_t> trained;
     checks::SharedGroup& group =
         groups.emplace_back(checks::SharedGroup{reading_.groups[g], 0, config_.num_test});
-    const auto visit = [&](FrameSplit split, const auto& act) {
-      size_t place = 0;
-      frames_.for_each_table([&](const Frame& frame) {
-        for (int64_t i = 0; i < frame.size(); ++i, ++place) {
-          if (splits_[place] == split) act(frame.group(static_cast<int64_t>(g), i));
-        }
-      });
-    };
-    visit(FrameSplit::kTrain, [&](uint64_t value) { trained.insert(value); });
+    const auto column = static_cast<int64_t>(g);
+    for_each_of(FrameSplit::kTrain, [&](const Frame& frame, int64_t example, size_t) {
+      trained.insert(frame.group(column, example));
+    });
     if (trained.size() < kFewestThings) continue;
-    visit(FrameSplit::kTest, [&](uint64_t value) { group.num_shared += trained.contains(value); });
+    for_each_of(FrameSplit::kTest, [&](const Frame& frame, int64_t example, size_t) {
+      group.num_shared += trained.contains(frame.group(column, example));
+    });
   }
   return groups;
 }

@@ -51,10 +51,7 @@ class OwnData : public ::testing::Test {
     return data.manifest().settings.at("read_" + what);
   }
   std::vector<int32_t> tokens(const Split& split, int64_t example, int64_t tower = 0) {
-    std::vector<int32_t> words(
-        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
-    split.read_tokens(example, tower, words);
-    return words;
+    return split.all_tokens(example, tower);
   }
 
   TestFolder root_;

@@ -13,15 +13,14 @@ constexpr int64_t kMaxRedrawn = 64;  // per split
 
 }  // namespace
 
-std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images) {
-  std::array<int64_t, 3> expected = tenths(num_images);
+std::map<std::string, int64_t> expected_pathfinder_sizes(const Manifest& manifest,
+                                                         int64_t num_images) {
+  std::map<std::string, int64_t> expected;
   for (size_t i = 0; i < 3; ++i) {
     const std::string split = kSplitNames[i];
-    if (const auto own = number_setting(manifest, "num_" + split)) {
-      expected[i] = static_cast<int64_t>(*own);
-    }
+    expected[split] = number_setting(manifest, "num_" + split).value_or(tenths(num_images)[i]);
     for (const std::string& note : manifest.notes) {
-      expected[i] -= note.starts_with(kPathfinderSkipped + split + ":");
+      expected[split] -= note.starts_with(kPathfinderSkipped + split + ":");
     }
   }
   return expected;
@@ -42,14 +41,9 @@ checks::Fact skipped_images_fact(const Manifest& manifest) {
   return fact;
 }
 
-std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest) {
-  const auto seed = number_setting(manifest, "split_seed");
-  return seed ? std::optional(static_cast<int64_t>(*seed)) : std::nullopt;
-}
-
 checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
   checks::Fact fact{.name = "images drawn again", .value = "0", .ok = false};
-  const std::optional<uint64_t> seed = number_setting(dataset.manifest(), "seed");
+  const auto seed = number_setting<uint64_t>(dataset.manifest(), "seed");
   if (!seed) {
     fact.detail = "the manifest names no seed";
     return fact;
@@ -59,7 +53,7 @@ checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSetting
   std::array<int64_t, 3> counts{};
   for (size_t i = 0; i < 3; ++i) counts[i] = dataset.split(kSplitNames[i]).size();
   const Membership members =
-      draw_membership(counts, pathfinder_split_seed(dataset.manifest()).value_or(0));
+      draw_membership(counts, number_setting(dataset.manifest(), "split_seed").value_or(0));
   int64_t num_drawn = 0;
   for (size_t k = 0; k < 3; ++k) {
     const Split split = dataset.split(kSplitNames[k]);

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
+#include "data/parallel_map.h"
+
 #include "base/text_format.h"
 
 namespace lra::tasks {
@@ -16,17 +17,13 @@ using Bins = std::array<std::array<int64_t, 2>, kBins>;  // images by distance a
 
 // Distance bin of every image; -1 for one that has another number of pixels.
 std::vector<int> distance_bins(const Split& split, int size) {
-  std::vector<int> bins(static_cast<size_t>(split.size()), -1);
-  parallel_ranges(split.size(), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const std::span<const uint8_t> pixels = split.stored_bytes(i);
-      if (static_cast<int64_t>(pixels.size()) != int64_t{size} * size) continue;
-      const auto [first, second] = find_markers(pixels, size);
-      const Point apart = first - second;
-      bins[static_cast<size_t>(i)] = static_cast<int>(std::hypot(apart.y, apart.x) * 24 / size);
-    }
+  return parallel_map(split.size(), 64, [&](int64_t i) {
+    const std::span<const uint8_t> pixels = split.stored_bytes(i);
+    if (static_cast<int64_t>(pixels.size()) != int64_t{size} * size) return -1;
+    const auto [first, second] = find_markers(pixels, size);
+    const Point apart = first - second;
+    return static_cast<int>(std::hypot(apart.y, apart.x) * 24 / size);
   });
-  return bins;
 }
 
 Bins count_labels(const Split& split, int size) {

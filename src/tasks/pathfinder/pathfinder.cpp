@@ -95,7 +95,7 @@ class PathfinderTask : public Task {
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
   }
   checks::InputKind input() const override { return checks::InputKind::kPixels; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::string other_benchmark(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -138,7 +138,7 @@ void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
 }
 
 void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
-  const auto seed = pathfinder_split_seed(dataset.manifest());
+  const auto seed = number_setting(dataset.manifest(), "split_seed");
   if (seed.value_or(kUsualSplitSeed) == config_.split_seed) return;
   throw Error({.where = dataset.folder(),
                .what = seed ? "was split with seed " + std::to_string(*seed)
@@ -275,15 +275,14 @@ ImportedData PathfinderTask::import(const std::vector<std::string>& sources, con
   return completed(std::move(writer));
 }
 
-checks::DataFacts PathfinderTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = Task::data_facts(dataset);
-  const auto counts = [&](int64_t num_images) {
-    const auto sizes = expected_pathfinder_sizes(dataset.manifest(), num_images);
-    return checks::SplitCounts{.train = sizes[0] + sizes[1], .test = sizes[2]};
-  };
-  facts.published = checks::PublishedData{.counts = counts(PathfinderConfig{}.num_images)};
-  facts.wanted = counts(config_.num_images);
-  return facts;
+checks::ExpectedData PathfinderTask::expected(const Dataset& dataset) const {
+  const Manifest& manifest = dataset.manifest();
+  return {.sizes = expected_pathfinder_sizes(manifest, config_.num_images),
+          .published = expected_pathfinder_sizes(manifest, PathfinderConfig{}.num_images),
+          .shortest = num_pixels(),
+          .longest = num_pixels(),
+          .bin = num_pixels(),
+          .forbids_duplicates = manifest.source == "generated"};
 }
 
 // The archive's outer pathfinder128 has the size of the published data, and labels that have
@@ -318,27 +317,15 @@ std::vector<std::string> PathfinderTask::find_sources(const std::string& root) c
 
 std::vector<checks::Fact> PathfinderTask::check(const Dataset& dataset) const {
   refuse_other_difficulty(dataset);
-  const auto sizes = [&](int64_t num_images) {
-    const auto counts = expected_pathfinder_sizes(dataset.manifest(), num_images);
-    return std::map<std::string, int64_t>{
-        {"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}};
-  };
-  const bool is_generated = dataset.manifest().source == "generated";
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = sizes(config_.num_images),
-                                       .published = sizes(PathfinderConfig{}.num_images),
-                                       .num_classes = kPathfinderClasses,
-                                       .shortest = num_pixels(),
-                                       .longest = num_pixels(),
-                                       .bin = num_pixels(),
-                                       .forbids_duplicates = is_generated});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   facts.push_back(skipped_images_fact(dataset.manifest()));
   facts.push_back({.name = "metadata lines",
                    .value = std::to_string(pathfinder_records(dataset).size()),
                    .ok = true,
                    .detail = "each with the label of its example"});
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
-  if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
+  if (dataset.manifest().source != "generated") return facts;
+  facts.push_back(redrawn_images_fact(dataset, settings_));
   return facts;
 }
 
@@ -360,11 +347,6 @@ std::vector<checks::Baseline> PathfinderTask::baselines(const Dataset& dataset) 
           checks::place_baseline(train, test, kPathfinderClasses)};
 }
 
-template <int kSize>
-std::unique_ptr<Task> make_pathfinder_task(const ConfigTable& config) {
-  return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
-}
-
 constexpr const char* kSources =
     "a folder with imgs and metadata, or one above it: curv_contour_length_14 (of easier images, "
     "curv_contour_length_9 and curv_baseline, with task.difficulty), pathfinder32 and the like, or "
@@ -381,17 +363,14 @@ template <int kSize>
 constexpr TaskSpec pathfinder_spec(std::string_view name, std::string_view title,
                                    std::string_view summary, std::string_view paper,
                                    const RemoteData* remote) {
-  return {.name = name,
-          .title = title,
-          .summary = summary,
-          .paper = paper,
-          .version = 1,
-          .describe = describe_task<PathfinderConfig>,
-          .resolve = resolve_task<PathfinderConfig>,
-          .make = make_pathfinder_task<kSize>,
-          .sources = kSources,
-          .remote = remote,
-          .mask_fraction = 0.5};
+  return task_spec<PathfinderTask, PathfinderConfig, kSize>({.name = name,
+                                                             .title = title,
+                                                             .summary = summary,
+                                                             .paper = paper,
+                                                             .version = 1,
+                                                             .sources = kSources,
+                                                             .remote = remote,
+                                                             .mask_fraction = 0.5});
 }
 
 }  // namespace

@@ -23,17 +23,22 @@ constexpr size_t kMaxIdBytes = 100;
 }
 
 FileSet file_set(int num_columns) {
-  const std::string ending = num_columns == 5 ? ".tsv" : ".only_ids.tsv";
   return {.title = num_columns == 5 ? "the files of pairs" : "the files of pairs without texts",
           .folders = {".", "tsv_data", "aan", "lra_release/tsv_data",
                       "lra_release/lra_release/tsv_data"},
-          .files = {"new_aan_pairs.train" + ending, "new_aan_pairs.eval" + ending,
-                    "new_aan_pairs.test" + ending}};
+          .files = {pair_file_name(0, num_columns), pair_file_name(1, num_columns),
+                    pair_file_name(2, num_columns)}};
 }
 
 bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes; }
 
 }  // namespace
+
+std::string pair_file_name(size_t split, int num_columns) {
+  constexpr std::array<const char*, 3> kSplits = {"train", "eval", "test"};
+  return std::string("new_aan_pairs.") + kSplits.at(split) +
+         (num_columns == 5 ? ".tsv" : ".only_ids.tsv");
+}
 
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number) {

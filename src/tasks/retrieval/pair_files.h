@@ -29,6 +29,10 @@ struct PairLine {
   int64_t line = 0;               // from 1
 };
 
+// The official name of a split's file, "new_aan_pairs.eval.tsv" with five columns; `split` is an
+// index of kSplitNames.
+std::string pair_file_name(size_t split, int num_columns);
+
 // One line, without its line end. Throws lra::Error at `path`:`number`.
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number);

@@ -27,7 +27,6 @@ namespace lra::tasks {
 namespace {
 
 constexpr int64_t kRetrievalClasses = 2;
-constexpr std::array<const char*, 3> kOfficialSplits = {"train", "eval", "test"};
 // The byte baseline learns from this many training pairs at most. They cost 4 s of processor time
 // and 50 MB; all official ones would cost 25 s and 300 MB.
 constexpr int64_t kMaxBaselinePairs = 25000;
@@ -48,13 +47,7 @@ struct RetrievalConfig {
 };
 
 // The first three columns of a split's file, which the tokens do not say: the official file of ids.
-std::string ids_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".only_ids.tsv";
-}
-
-std::string pairs_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".tsv";
-}
+std::string ids_file(size_t split) { return pair_file_name(split, 3); }
 
 class RetrievalTask : public Task {
  public:
@@ -71,7 +64,7 @@ class RetrievalTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -109,33 +102,25 @@ std::span<const uint8_t> stored_part(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), kMaxPairTextBytes)};
 }
 
-using StoredTexts = std::array<std::span<const uint8_t>, 2>;
-
-// Calls use(pair, its texts as they are stored) for every line; `texts` is null if they are in the
-// pairs.
-template <typename F>
-void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
-  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
-    const std::string where = path + ":" + std::to_string(pair.line);
-    if (!texts) {
-      // Only the stored part is checked, and as many bytes more as a byte order mark has.
-      const auto part = [&](std::string_view text) {
-        return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
-      };
-      return use(pair, StoredTexts{part(pair.text1), part(pair.text2)});
-    }
-    std::array<std::string, 2> found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
-    // An export has them as columns. Line ends are not in a text that came as a line.
-    for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
-    use(pair, StoredTexts{stored_part(found[0]), stored_part(found[1])});
-  });
-}
-
-// Copies one split. Returns its ids.
+// Copies one split; `texts` is null if they are in the pairs. Returns its ids.
 std::string import_split(const std::string& path, const PaperTexts* texts, DatasetWriter& writer,
                          Hasher& hasher, Progress& progress) {
   std::string ids;
-  for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
+    const std::string where = path + ":" + std::to_string(pair.line);
+    std::array<std::string, 2> found;
+    const auto part = [&](size_t tower) {
+      if (!texts) {
+        // Only the stored part is checked, and as many bytes more as a byte order mark has.
+        const std::string_view text = tower == 0 ? pair.text1 : pair.text2;
+        return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
+      }
+      std::string& text = found.at(tower) = texts->text(tower == 0 ? pair.id1 : pair.id2, where);
+      // An export has them as columns. Line ends are not in a text that came as a line.
+      std::replace(text.begin(), text.end(), '\t', ' ');
+      return stored_part(text);
+    };
+    const std::array stored = {part(0), part(1)};
     writer.add(pair.label, stored);
     ids.append(pair.ids) += '\n';
     for (const std::span<const uint8_t> text : stored) hasher.append(std::as_bytes(text));
@@ -215,7 +200,7 @@ void export_split(const Split& split, const std::string& ids, const std::string&
 void RetrievalTask::export_official(const Dataset& dataset, const std::string& out) const {
   make_folder(out);
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
-    const std::string path = out + "/" + pairs_file(split);
+    const std::string path = out + "/" + pair_file_name(split, 5);
     if (!is_there(path)) continue;
     throw Error({.where = path,
                  .what = "exists already",
@@ -224,24 +209,22 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   // None appears before all are written.
   std::vector<std::unique_ptr<AtomicFile>> files;
   for (size_t split = 0; split < kSplitNames.size(); ++split) {
-    files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
+    files.push_back(std::make_unique<AtomicFile>(out + "/" + pair_file_name(split, 5)));
     export_split(dataset.split(kSplitNames[split]), dataset.read_side_file(ids_file(split)),
                  dataset.folder() + "/" + ids_file(split), *files.back());
   }
   for (const auto& file : files) file->commit();
 }
 
-checks::DataFacts RetrievalTask::data_facts(const Dataset& dataset) const {
-  return with_sizes(Task::data_facts(dataset), config_);
+checks::ExpectedData RetrievalTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(RetrievalConfig{}),
+          .longest = static_cast<int64_t>(kMaxPairTextBytes),
+          .bin = 1000};
 }
 
 std::vector<checks::Fact> RetrievalTask::check(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .published = checks::sizes_of(RetrievalConfig{}),
-                                       .num_classes = kRetrievalClasses,
-                                       .longest = static_cast<int64_t>(kMaxPairTextBytes),
-                                       .bin = 1000});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : kSplitNames) {
     if (!dataset.has(name)) continue;
     facts.push_back(checks::documents_fact(name, dataset.split(name), 2, config_.length));
@@ -273,20 +256,17 @@ constexpr RemoteData kRetrievalRemote = lra_release("tsv_data");
 
 }  // namespace
 
-constinit const TaskSpec kRetrievalTask = {
+constinit const TaskSpec kRetrievalTask = task_spec<RetrievalTask, RetrievalConfig>({
     .name = "retrieval",
     .title = "Byte-level document matching",
     .summary = "whether two ACL papers are linked by a citation; two documents, 2 classes",
     .paper = "Tay et al. 2021; Radev et al. 2013",
     .version = 1,
-    .describe = describe_task<RetrievalConfig>,
-    .resolve = resolve_task<RetrievalConfig>,
-    .make = make_task_of<RetrievalTask, RetrievalConfig>,
     .sources =
         "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, such as lra_release; "
         "or one with new_aan_pairs.*.only_ids.tsv, followed by the texts: a folder with a file "
         "for each paper, or a file with lines id TAB text",
     .remote = &kRetrievalRemote,
-};
+});
 
 }  // namespace lra::tasks

@@ -47,8 +47,8 @@ void number_reviews(std::vector<Review>& reviews) {
 
 }  // namespace
 
-ReviewTables open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
-                                Progress& progress) {
+Reviews open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
+                           Progress& progress) {
   const OwnExamples read = read_with_python(sources, {.input = "text"}, scratch, progress);
   const OwnReading& reading = read.reading;
   if (reading.sequences != 1) {
@@ -59,14 +59,14 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, const s
     labels.push_back(review_label(reading.labels[i], reading.first[i]));
   }
   std::vector<Review> found;
-  ReviewTables tables{.reviews = {}, .drawn_split = true};
-  read.frames.for_each([&](const Frame& frame) {
+  bool drawn_split = true;
+  read.frames.for_each([&](Frame& frame) {
     for (int64_t i = 0; i < frame.size(); ++i) {
       const FrameSplit split = frame.split(i);
       if (split == FrameSplit::kVal) {
         refuse_table(quoted_list(sources), "has a split for validation", "train and test alone");
       }
-      tables.drawn_split = tables.drawn_split && split == FrameSplit::kNone;
+      drawn_split = drawn_split && split == FrameSplit::kNone;
       const std::span<const uint8_t> text = frame.text(0, i);
       if (text.size() > kMaxReviewBytes) {
         refuse_table(quoted_list(sources), "holds a text of over 1 MiB", "reviews");
@@ -77,10 +77,11 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, const s
       review.text.assign(text.begin(), text.end());
     }
   });
-  if (tables.drawn_split) draw_test(found);
+  if (drawn_split) draw_test(found);
   number_reviews(found);
-  tables.reviews = reviews_in_memory(std::move(found));
-  return tables;
+  Reviews reviews = reviews_in_memory(std::move(found));
+  reviews.drawn_split = drawn_split;
+  return reviews;
 }
 
 }  // namespace lra::tasks

@@ -8,16 +8,11 @@
 
 namespace lra::tasks {
 
-struct ReviewTables {
-  Reviews reviews = {};
-  bool drawn_split = false;  // the tables do not say which reviews are the test's
-};
-
 // Reads tables and folders of tables (data/python_reader.h) whose labels are 0 and 1, neg and pos,
 // or negative and positive. Reviews are numbered in order and have the rating 0, unknown. A single
 // table without splits has its test drawn: every second review of a keyed permutation, the same in
 // every run. `scratch` is a folder for temporary files. Throws lra::Error that names file and row.
-ReviewTables open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
-                                Progress& progress);
+Reviews open_review_tables(const std::vector<std::string>& sources, const std::string& scratch,
+                           Progress& progress);
 
 }  // namespace lra::tasks

@@ -23,7 +23,8 @@ inline constexpr uint64_t kMaxReviewBytes = uint64_t{1} << 20;  // the longest r
 // The labelled reviews of a source, in the order of ReviewKey.
 struct Reviews {
   std::vector<ReviewKey> keys;
-  uint64_t num_bytes = 0;                                           // of all texts
+  uint64_t num_bytes = 0;    // of all texts
+  bool drawn_split = false;  // the source does not say which reviews are the test's
   std::function<std::string(size_t i, const ReviewKey& key)> read;  // what text(i) calls
 
   // The text of keys[i]. Several threads may call it. Throws lra::Error if it cannot be read, has

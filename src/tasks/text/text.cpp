@@ -17,6 +17,7 @@
 #include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/new_folder.h"
+#include "data/parallel_map.h"
 #include "data/stopping.h"
 #include "data/text_lines.h"
 #include "io/atomic_file.h"
@@ -69,7 +70,7 @@ class TextTask : public Task {
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   checks::InputKind input() const override { return checks::InputKind::kText; }
-  checks::DataFacts data_facts(const Dataset& dataset) const override;
+  checks::ExpectedData expected(const Dataset& dataset) const override;
   std::vector<checks::Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<ExampleProperty> example_properties(const Dataset& dataset,
@@ -101,14 +102,10 @@ std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t fi
   while (end < std::min(first + kAtOnce, reviews.keys.size()) && reviews.keys[end].split == split) {
     ++end;
   }
-  std::vector<std::string> texts(end - first);
-  parallel_ranges(static_cast<int64_t>(texts.size()), 8, [&](int64_t begin, int64_t stop) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(stop); ++i) {
-      throw_if_stopped();
-      texts[i] = reviews.text(first + i);
-    }
+  return parallel_map(static_cast<int64_t>(end - first), 8, [&](int64_t i) {
+    throw_if_stopped();
+    return reviews.text(first + static_cast<size_t>(i));
   });
-  return texts;
 }
 
 bool is_archive(const std::string& path) {
@@ -128,14 +125,12 @@ ImportedData TextTask::import(const std::vector<std::string>& sources, const std
   }
   const std::string scratch = folder_of(without_trailing_slash(out));
   make_folder(scratch);
-  const ReviewTables tables = are_tables
-                                  ? open_review_tables(sources, scratch, progress)
-                                  : ReviewTables{.reviews = open_reviews(sources[0], progress)};
-  const Reviews& reviews = tables.reviews;
+  const Reviews reviews = are_tables ? open_review_tables(sources, scratch, progress)
+                                     : open_reviews(sources[0], progress);
   Manifest manifest = new_manifest(kTextTask, "imported");
   manifest.token_offset = 1;
   manifest.settings = {{"format", are_tables ? "tables" : "aclImdb"}};
-  if (tables.drawn_split) {
+  if (reviews.drawn_split) {
     manifest.settings["split_seed"] = "0";
     manifest.notes = {"the test was drawn: nothing in the table says which reviews are the test's"};
   }
@@ -219,10 +214,11 @@ std::vector<ExampleProperty> TextTask::example_properties(const Dataset& dataset
   return {rating};
 }
 
-checks::DataFacts TextTask::data_facts(const Dataset& dataset) const {
-  checks::DataFacts facts = with_sizes(Task::data_facts(dataset), config_);
-  facts.published->examples = kTextExamples;
-  return facts;
+checks::ExpectedData TextTask::expected(const Dataset&) const {
+  return {.sizes = checks::sizes_of(config_),
+          .published = checks::sizes_of(TextConfig{}),
+          .published_examples = kTextExamples,
+          .bin = 1000};
 }
 
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
@@ -249,11 +245,7 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
 }
 
 std::vector<checks::Fact> TextTask::check(const Dataset& dataset) const {
-  std::vector<checks::Fact> facts =
-      checks::standard_facts(dataset, {.sizes = checks::sizes_of(config_),
-                                       .published = checks::sizes_of(TextConfig{}),
-                                       .num_classes = kTextClasses,
-                                       .bin = 1000});
+  std::vector<checks::Fact> facts = Task::check(dataset);
   for (const char* name : {"train", "test"}) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
@@ -287,26 +279,20 @@ constexpr RemoteData kTextRemote = {
     .urls = {"https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"},
     .bytes = 84125825,
     .md5 = "7c2ac02c03563afcf9b574c7e56c153a",
-    .sha256 = "",
-    .unpack = "",
 };
 
 }  // namespace
 
-constinit const TaskSpec kTextTask = {
+constinit const TaskSpec kTextTask = task_spec<TextTask, TextConfig>({
     .name = "text",
     .title = "Byte-level text classification",
     .summary = "sentiment of an IMDb review read byte by byte; 2 classes",
     .paper = "Tay et al. 2021; Maas et al. 2011",
     .version = 1,
-    .describe = describe_task<TextConfig>,
-    .resolve = resolve_task<TextConfig>,
-    .make = make_task_of<TextTask, TextConfig>,
-    .sources =
-        "the folder aclImdb, or the one above it; or a tar archive of it, such as "
-        "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
-        "train.csv and test.csv",
+    .sources = "the folder aclImdb, or the one above it; or a tar archive of it, such as "
+               "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
+               "train.csv and test.csv",
     .remote = &kTextRemote,
-};
+});
 
 }  // namespace lra::tasks
