@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text_format.h"
 #include "tasks/pathfinder/files.h"
 #include "tasks/pathfinder/generator.h"
 #include "tasks/pathfinder/split.h"
@@ -37,7 +38,7 @@ checks::Fact skipped_images_fact(const Manifest& manifest) {
     if (count++ == 0 || (fact.ok && !is_empty)) fact.detail = note;
     fact.ok = fact.ok && is_empty && count <= kMostEmpty;
   }
-  fact.value = std::to_string(count);
+  fact.value = thousands(count);
   return fact;
 }
 
@@ -68,7 +69,7 @@ checks::Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSetting
                     " is not the image of its number";
     }
   }
-  fact.value = std::to_string(num_drawn);
+  fact.value = thousands(num_drawn);
   return fact;
 }
 

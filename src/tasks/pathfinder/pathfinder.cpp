@@ -320,7 +320,7 @@ std::vector<checks::Fact> PathfinderTask::check(const Dataset& dataset) const {
   std::vector<checks::Fact> facts = Task::check(dataset);
   facts.push_back(skipped_images_fact(dataset.manifest()));
   facts.push_back({.name = "metadata lines",
-                   .value = std::to_string(pathfinder_records(dataset).size()),
+                   .value = thousands(static_cast<int64_t>(pathfinder_records(dataset).size())),
                    .ok = true,
                    .detail = "each with the label of its example"});
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
