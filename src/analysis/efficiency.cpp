@@ -59,7 +59,7 @@ class Bench {
     const training::StepLoss loss = stepper_->gradients(std::span(&batch, 1), step_);
     LRA_CHECK(std::isfinite(loss.gradient_norm));
     stepper_->update(step_, step_, loss.gradient_norm);
-    LRA_CHECK(stepper_->weights_are_finite());  // waits for the update
+    LRA_CHECK(parameters_->weights_are_finite());  // waits for the update
     ++step_;
   }
 
