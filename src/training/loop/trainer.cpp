@@ -33,7 +33,6 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       output_(*this),
       checkpoints_(*this, output_),
       stepper_(*model, parameters, config.train, config.seed, ranks, config.groups),
-      guard_(config.train),
       agreement_(ranks, [this] { return output_.seconds(); }),
       profiler_(options.profile) {
   models::LossSettings loss{.label_smoothing = config.train.label_smoothing};
@@ -221,14 +220,14 @@ void Trainer::train_step(Progress& bar) {
   const StepLoss loss = stepper_.gradients(traced("next batch", [&] { return loader_->next(); }),
                                            progress.step, notices);
   agreement_.settle(notices);
-  std::string fault = guard_.fault(loss.mean(), loss.gradient_norm, health);
+  std::string fault = fault_of(config.train, loss.mean(), loss.gradient_norm, health);
   if (fault.empty()) {
     stepper_.update(progress.step, progress.step - health.skipped - health.undone,
                     loss.gradient_norm);
     if (!parameters.weights_are_finite()) fault = "a weight is not finite";
   }
   if (fault.empty()) {
-    guard_.passed(loss.mean(), loss.gradient_norm, health);
+    count_good_step(config.train, loss.mean(), loss.gradient_norm, health);
     progress.mean.add(loss.loss_sum, loss.correct, loss.examples);
   } else {
     fault += " at step " + std::to_string(progress.step + 1);
@@ -245,7 +244,7 @@ void Trainer::train_step(Progress& bar) {
 }
 
 void Trainer::recover(const std::string& fault, Progress& bar) {
-  switch (guard_.remedy(progress.health)) {
+  switch (remedy_for(config.train, progress.health)) {
     case Remedy::kStop:
       throw Diverged{fault};
     case Remedy::kSkip:

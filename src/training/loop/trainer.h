@@ -56,7 +56,6 @@ class Trainer : private RunState {
   RunOutput output_;
   RunCheckpoints checkpoints_;
   Stepper stepper_;
-  StepGuard guard_;
   Agreement agreement_;
   StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
