@@ -59,7 +59,7 @@ class Bench {
     const training::StepLoss loss = stepper_->gradients(std::span(&batch, 1), step_);
     LRA_CHECK(std::isfinite(loss.gradient_norm));
     stepper_->update(step_, step_, loss.gradient_norm);
-    LRA_CHECK(stepper_->weights_are_finite());  // waits for the update
+    LRA_CHECK(parameters_->weights_are_finite());  // waits for the update
     ++step_;
   }
 
@@ -79,18 +79,13 @@ training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device d
                              device);
 }
 
-Split training_split(const training::RunConfig& run, const EfficiencyOptions& options) {
+// Batches of `sequences` training examples of the task's data.
+training::BatchLoader batches_of(const training::RunConfig& run, const EfficiencyOptions& options,
+                                 int64_t sequences, const training::LoaderSettings& settings) {
   const auto task = run.make_task();
-  return run.split_of(*task, tasks::prepare_data(run.task_spec(), *task, *options.data_root, true),
-                      "train");
-}
-
-training::Batch first_batch(const training::RunConfig& run, const TaskShape& shape,
-                            const EfficiencyOptions& options) {
-  const Split split = training_split(run, options);
-  training::BatchLoader loader(split, shape, BatchOrder(split.size(), options.batch, run.seed), 0,
-                               {.trim = run.train.trim_padding});
-  return training::to_device(loader.next().at(0), options.device);
+  const Split split = run.split_of(
+      *task, tasks::prepare_data(run.task_spec(), *task, *options.data_root, true), "train");
+  return {split, task->shape(), BatchOrder(split.size(), sequences, run.seed), 0, settings};
 }
 
 // True if a step takes longer than five windows.
@@ -139,13 +134,12 @@ int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
 
 // Median number of steps per second, with batches of `sequences` training examples of the task,
 // none of them trimmed.
-double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
-                      const EfficiencyOptions& options, int64_t sequences, Bench& bench) {
-  const Split split = training_split(run, options);
-  training::BatchLoader loader(split, shape, BatchOrder(split.size(), sequences, run.seed), 0,
-                               {.trim = false,
-                                .prefetch = std::max<int64_t>(1, run.train.prefetch),
-                                .threads = run.train.loader_threads});
+double pipeline_speed(const training::RunConfig& run, const EfficiencyOptions& options,
+                      int64_t sequences, Bench& bench) {
+  training::BatchLoader loader = batches_of(run, options, sequences,
+                                            {.trim = false,
+                                             .prefetch = std::max<int64_t>(1, run.train.prefetch),
+                                             .threads = run.train.loader_threads});
   bench.step(loader.next().at(0));
   return timed_windows([&] { bench.step(loader.next().at(0)); }, options.windows,
                        options.window_seconds)
@@ -159,8 +153,10 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   const TaskShape shape = run.make_task()->shape();
   Bench bench(run, shape, options);
   const auto batch_of = [&](int64_t sequences) {
-    return options.real_batch ? first_batch(run, shape, options)
-                              : random_batch(shape, sequences, options.device);
+    if (!options.real_batch) return random_batch(shape, sequences, options.device);
+    return training::to_device(
+        batches_of(run, options, sequences, {.trim = run.train.trim_padding}).next().at(0),
+        options.device);
   };
   const training::Batch batch = batch_of(options.batch);
   const double step_seconds = warm_up(options, [&] { bench.step(batch); });
@@ -194,7 +190,7 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
     m.computed_tokens_per_s =
         windows.median() * static_cast<double>(bench.model().num_positions(timed.input));
   } else if (options.data_root) {
-    m.pipeline_steps_per_s = part * pipeline_speed(run, shape, options, sequences, bench);
+    m.pipeline_steps_per_s = part * pipeline_speed(run, options, sequences, bench);
   }
   if (parts > 1) m.parts = parts;
   return m;

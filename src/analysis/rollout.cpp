@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analysis/heat_map.h"
 #include "base/error.h"
@@ -41,19 +42,16 @@ std::vector<double> token_weights(const at::Tensor& row_S, bool has_cls) {
   return weights;
 }
 
+// The first of equal ones first.
 std::vector<RolloutToken> largest(const std::vector<double>& weights, int64_t count) {
-  std::vector<int64_t> order(weights.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  const auto end = order.begin() + std::min<int64_t>(count, static_cast<int64_t>(order.size()));
-  std::partial_sort(order.begin(), end, order.end(), [&](int64_t a, int64_t b) {
-    const double wa = weights[static_cast<size_t>(a)], wb = weights[static_cast<size_t>(b)];
-    return wa != wb ? wa > wb : a < b;
-  });
-  std::vector<RolloutToken> top;
-  for (auto i = order.begin(); i != end; ++i) {
-    top.push_back({.position = *i, .text = "", .weight = weights[static_cast<size_t>(*i)]});
+  std::vector<RolloutToken> tokens;
+  for (const double weight : weights) {
+    tokens.push_back(
+        {.position = static_cast<int64_t>(tokens.size()), .text = "", .weight = weight});
   }
-  return top;
+  std::ranges::stable_sort(tokens, std::ranges::greater(), &RolloutToken::weight);
+  tokens.resize(std::min(tokens.size(), static_cast<size_t>(count)));
+  return tokens;
 }
 
 }  // namespace

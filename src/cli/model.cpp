@@ -18,21 +18,21 @@ ExitCode compare(const Program& program, const CompareArguments& a) {
                                              training::data_root(a.data), {}, a.sets);
   const auto result = training::judge(run, {}, "", training::edited_presets(a.task, a.model));
   const double ratio =
-      static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
+      static_cast<double>(result.num_parameters) / static_cast<double>(result.base_parameters);
   return print_result(program,
                       {{"task", a.task},
                        {"model", a.model},
                        {"preset", a.preset},
-                       {"parameters", result.parameters},
+                       {"parameters", result.num_parameters},
                        {"base_parameters", result.base_parameters},
                        {"ratio", ratio},
                        {"division", result.division},
-                       {"reason", result.reason}},
+                       {"reason", result.division_reason}},
                       a.model + " on " + a.task + ", preset " + a.preset + "\n  parameters       " +
-                          thousands(result.parameters) + "\n  base Transformer " +
+                          thousands(result.num_parameters) + "\n  base Transformer " +
                           thousands(result.base_parameters) + "\n  ratio            " +
                           fixed(ratio, 3) + "\n  division         " + result.division + ": " +
-                          result.reason + "\n");
+                          result.division_reason + "\n");
 }
 
 }  // namespace

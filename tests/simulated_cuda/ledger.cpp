@@ -442,7 +442,7 @@ void count_step(const training::RunConfig& run, int64_t batch) {
     is_recording = step == 1;  // what is made once is there then
     const auto loss = stepper.gradients(std::span(&examples, 1), step);
     stepper.update(step, step, loss.gradient_norm);
-    LRA_CHECK(stepper.weights_are_finite());
+    LRA_CHECK(parameters.weights_are_finite());
   }
   print_ledger(run, shape, batch, model, memory.peak_bytes());
 }

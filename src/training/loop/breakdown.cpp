@@ -31,7 +31,8 @@ std::optional<int64_t> number_of(const std::string& text) {
 
 using Numbers = std::map<int64_t, BreakdownGroup>;
 
-std::vector<BreakdownGroup> ranges_of(const Numbers& numbers, size_t num_examples) {
+// A group for each number, or ranges if there are many.
+std::vector<BreakdownGroup> number_groups(const Numbers& numbers, size_t num_examples) {
   std::vector<BreakdownGroup> groups;
   size_t seen = 0;
   bool is_open = false;
@@ -45,7 +46,7 @@ std::vector<BreakdownGroup> ranges_of(const Numbers& numbers, size_t num_example
     seen += static_cast<size_t>(group.num_examples);
     groups.back().name =
         first == value ? thousands(value) : thousands(first) + " to " + thousands(value);
-    is_open = seen * kMaxRanges < num_examples * groups.size();
+    is_open = numbers.size() > kMaxValues && seen * kMaxRanges < num_examples * groups.size();
   }
   return groups;
 }
@@ -55,30 +56,23 @@ BreakdownFactor factor_of(const tasks::ExampleProperty& property,
                           const std::vector<bool>& correct) {
   std::map<std::string, BreakdownGroup> words;
   for (size_t i = 0; i < correct.size(); ++i) {
-    const std::string& text = property.values.at(i);
-    add(words[text], {.name = text, .num_examples = 1, .num_correct = correct[i]});
+    BreakdownGroup& group = words[property.values.at(i)];
+    add(group, {.name = "", .num_examples = 1, .num_correct = correct[i]});
   }
   Numbers numbers;
   bool are_numbers = true;
-  for (const auto& [text, group] : words) {
+  for (auto& [text, group] : words) {
+    group.name = text;
     const auto number = number_of(text);
     are_numbers = are_numbers && number;
     if (are_numbers) add(numbers[*number], group);
   }
   BreakdownFactor factor{.name = property.name, .groups = {}};
   if (words.size() < 2) return factor;
-  if (are_numbers && numbers.size() > kMaxValues) {
-    factor.groups = ranges_of(numbers, correct.size());
-  } else if (are_numbers) {
-    for (const auto& [value, group] : numbers) {
-      factor.groups.push_back(group);
-      factor.groups.back().name = thousands(value);
-    }
+  if (are_numbers) {
+    factor.groups = number_groups(numbers, correct.size());
   } else if (words.size() <= kMaxWords) {
-    for (auto& [text, group] : words) {
-      factor.groups.push_back(group);
-      factor.groups.back().name = text;
-    }
+    for (const auto& [text, group] : words) factor.groups.push_back(group);
   }
   return factor;
 }
@@ -103,14 +97,11 @@ std::vector<BreakdownClass> classes_of(const std::vector<std::vector<int64_t>>& 
 double macro_f1(const std::vector<std::vector<int64_t>>& confusion) {
   double sum = 0;
   int64_t num_classes = 0;
-  for (size_t c = 0; c < confusion.size(); ++c) {
-    int64_t labels_and_predictions = 0;
-    for (size_t other = 0; other < confusion.size(); ++other) {
-      labels_and_predictions += confusion[c][other] + confusion[other][c];
-    }
+  for (const BreakdownClass& one : classes_of(confusion, {})) {
+    const int64_t labels_and_predictions = one.num_examples + one.num_predicted;
     if (labels_and_predictions == 0) continue;
     ++num_classes;
-    sum += 2 * static_cast<double>(confusion[c][c]) / static_cast<double>(labels_and_predictions);
+    sum += 2 * static_cast<double>(one.num_correct) / static_cast<double>(labels_and_predictions);
   }
   return num_classes > 0 ? sum / static_cast<double>(num_classes) : 0;
 }

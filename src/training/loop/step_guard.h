@@ -18,26 +18,18 @@ struct Health {
   bool operator==(const Health&) const = default;
 };
 
+// The fault of a step with this mean loss and gradient norm ("the loss is not finite"); empty if
+// there is none. A gradient whose square overflows float32 counts as not finite: Adam's second
+// moment would become infinite and the weights would never move again.
+std::string fault_of(const TrainConfig& config, double loss, double gradient_norm,
+                     const Health& health);
+
+// Counts a step that went well.
+void count_good_step(const TrainConfig& config, double loss, double gradient_norm, Health& health);
+
+// Decides what to do about a bad step, and counts it. Returns kStop, without counting, once the
+// policy's limit is reached.
 enum class Remedy { kStop, kSkip, kRollBack };
-
-class StepGuard {
- public:
-  explicit StepGuard(const TrainConfig& config) : config_(config) {}
-
-  // The fault of a step with this mean loss and gradient norm ("the loss is not finite"); empty if
-  // there is none. A gradient whose square overflows float32 counts as not finite: Adam's second
-  // moment would become infinite and the weights would never move again.
-  std::string fault(double loss, double gradient_norm, const Health& health) const;
-
-  // Counts a step that went well.
-  void passed(double loss, double gradient_norm, Health& health) const;
-
-  // Decides what to do about a bad step, and counts it. Returns kStop, without counting, once the
-  // policy's limit is reached.
-  Remedy remedy(Health& health) const;
-
- private:
-  const TrainConfig config_;
-};
+Remedy remedy_for(const TrainConfig& config, Health& health);
 
 }  // namespace lra::training

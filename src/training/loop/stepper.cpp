@@ -1,7 +1,6 @@
 #include "training/loop/stepper.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ops/adam.h"
 #include "training/loop/step_profiler.h"
@@ -142,11 +141,6 @@ void Stepper::undo_step() {
   LRA_CHECK(!before_step_.empty());
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < state.size(); ++i) at::Tensor(state[i]).copy_(before_step_[i]);
-}
-
-// A sum over all weights and buffers is finite only when every one of them is.
-bool Stepper::weights_are_finite() const {
-  return std::isfinite(ops::gradient_norm(parameters_.values));
 }
 
 }  // namespace lra::training

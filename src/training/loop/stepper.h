@@ -52,8 +52,6 @@ class Stepper {
   // keeps copies.
   void undo_step();
 
-  bool weights_are_finite() const;
-
  private:
   // Labels of the step on all ranks, of which this one has `own`. Ranks have equally many examples;
   // their numbers of predicted places are added up.

@@ -131,9 +131,9 @@ TEST_F(Stepping, TakesAnUpdateBack) {
   Run run({"train.on_nonfinite=skip", "train.learning_rate=1e38", "train.weight_decay=100.0"});
   const at::Tensor before = run.parameters.values.clone();
   const StepLoss loss = run.stepper.gradients(parts(1), 0);
-  EXPECT_TRUE(run.stepper.weights_are_finite());
+  EXPECT_TRUE(run.parameters.weights_are_finite());
   run.stepper.update(0, 0, loss.gradient_norm);
-  EXPECT_FALSE(run.stepper.weights_are_finite());
+  EXPECT_FALSE(run.parameters.weights_are_finite());
   EXPECT_GT(run.parameters.m.abs().sum().item<double>(), 0);
   run.stepper.undo_step();
   EXPECT_TRUE(at::equal(run.parameters.values, before));

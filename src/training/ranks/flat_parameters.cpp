@@ -1,8 +1,10 @@
 #include "training/ranks/flat_parameters.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
+#include "ops/adam.h"
 
 namespace lra::training {
 
@@ -59,6 +61,11 @@ std::vector<at::Tensor> FlatParameters::state() const {
   std::vector<at::Tensor> all = {values, m, v};
   for (const models::Parameter& buffer : other_buffers_) all.push_back(buffer.tensor);
   return all;
+}
+
+// A sum over all weights and buffers is finite only when every one of them is.
+bool FlatParameters::weights_are_finite() const {
+  return std::isfinite(ops::gradient_norm(values));
 }
 
 void FlatParameters::copy_weights(const FlatParameters& from) {

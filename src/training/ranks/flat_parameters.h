@@ -42,6 +42,7 @@ class FlatParameters {
   size_t num_flat() const { return tensors_.size(); }
   // All that steps change: values, m and v (undefined for inference), other buffers.
   std::vector<at::Tensor> state() const;
+  bool weights_are_finite() const;
   // Takes over the values and other buffers of the same model's `from`.
   void copy_weights(const FlatParameters& from);
 

@@ -61,13 +61,15 @@ std::vector<TensorView> views_of(const NamedTensors& tensors, std::vector<at::Te
   return views;
 }
 
-// The moments of a model: m or v, named prefix + the parameter's name.
-NamedTensors moments_of(const FlatParameters& parameters, const at::Tensor& flat,
-                        const std::string& prefix) {
+// The moments of a model, named "m." or "v." + the parameter's name.
+NamedTensors moments_of(const FlatParameters& parameters) {
   NamedTensors moments;
-  for (const auto& part : parameters.parts()) {
-    moments.push_back(
-        {prefix + part.name, flat.narrow(0, part.offset, part.count).view(part.shape)});
+  for (const auto& [prefix, flat] :
+       {std::pair("m.", parameters.m), std::pair("v.", parameters.v)}) {
+    for (const auto& part : parameters.parts()) {
+      moments.push_back(
+          {prefix + part.name, flat.narrow(0, part.offset, part.count).view(part.shape)});
+    }
   }
   return moments;
 }
@@ -158,19 +160,16 @@ CheckpointStore::CheckpointStore(std::string folder, int64_t keep, std::vector<R
 
 std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
                                   bool is_best, int64_t also_kept) {
-  const std::string name = kStepPrefix + std::to_string(progress.step),
-                    final_path = folder_of(name);
-  const std::string partial = final_path + ".partial";
+  const std::string name = step_name(progress.step), final_path = folder_of(name),
+                    partial = final_path + ".partial";
   remove_unfinished();
   make_folder(partial);
   // Files do not depend on the device that wrote them, and can be read on any.
   std::vector<at::Tensor> kept;
   const std::string hash = write_weights(
       partial + "/model.safetensors", views_of(parameters.saved(), kept), progress, runs_.front());
-  NamedTensors moments = moments_of(parameters, parameters.m, "m.");
-  std::ranges::move(moments_of(parameters, parameters.v, "v."), std::back_inserter(moments));
-  write_weights(partial + "/optimizer.safetensors", views_of(moments, kept), progress,
-                runs_.front());
+  write_weights(partial + "/optimizer.safetensors", views_of(moments_of(parameters), kept),
+                progress, runs_.front());
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
@@ -196,9 +195,8 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
     const std::string copy = folder_of(name);
     if (!fs::is_directory(fs::symlink_status(copy))) continue;
     const Hash128 weights = weights_in(copy);
-    const bool is_kept = std::ranges::any_of(steps(), [&](int64_t step) {
-      return weights_in(folder_of(kStepPrefix + std::to_string(step))) == weights;
-    });
+    const bool is_kept = std::ranges::any_of(
+        steps(), [&](int64_t step) { return weights_in(folder_of(step_name(step))) == weights; });
     if (!is_kept) {
       throw Error({.where = copy,
                    .what = "is a folder whose weights no step_N has",
@@ -207,8 +205,8 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
     }
     remove_tree(copy);
   }
-  replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
-  const std::string best = kStepPrefix + std::to_string(progress.best_step);
+  replace_link(folder_of("latest"), step_name(progress.step));
+  const std::string best = step_name(progress.best_step);
   if (fs::exists(folder_of(best))) {
     replace_link(folder_of("best"), best);
   } else if (::unlink(folder_of("best").c_str()) != 0 && errno != ENOENT) {
@@ -218,8 +216,7 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
 }
 
 TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
-  const auto file =
-      SafetensorsFile::open(folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors");
+  const auto file = SafetensorsFile::open(weights_of(step));
   const TrainProgress progress = describe_weights(file, runs_, "").progress;
   if (progress.step != step) {
     refuse_weights(file, "holds the weights of step " + std::to_string(progress.step),
@@ -231,7 +228,7 @@ TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& par
 
 bool CheckpointStore::has(int64_t step) const {
   std::error_code ignored;
-  return fs::exists(folder_of(kStepPrefix + std::to_string(step)), ignored);
+  return fs::exists(folder_of(step_name(step)), ignored);
 }
 
 std::vector<int64_t> CheckpointStore::steps() const {
@@ -255,7 +252,7 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
     const int64_t step = all[static_cast<size_t>(i)];
     if (step == kInitialStep || step == progress.best_step || step == also_kept) continue;
     // Renamed first: a kill while it is removed must not leave half of it under its name.
-    const std::string path = folder_of(kStepPrefix + std::to_string(step));
+    const std::string path = folder_of(step_name(step));
     if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
       remove_tree(path + ".partial");
     }
@@ -263,14 +260,12 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 }
 
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
-  const std::string folder = folder_of(kStepPrefix + std::to_string(step));
-  const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
+  const auto moments = SafetensorsFile::open(folder_of(step_name(step)) + "/optimizer.safetensors");
   (void)describe_weights(moments, runs_, "");
   check_count(moments, 2 * parameters.parts().size());
   const TrainProgress progress = load_weights_of(step, parameters);
   check_progress(moments, progress, step);
-  read_into(moments, moments_of(parameters, parameters.m, "m."));
-  read_into(moments, moments_of(parameters, parameters.v, "v."));
+  read_into(moments, moments_of(parameters));
   return progress;
 }
 

@@ -58,8 +58,11 @@ class CheckpointStore {
   // folders in their place, which a copy that followed links made.
   void repair_links(const TrainProgress& progress) const;
 
-  // Folder of step N, "latest" or "best".
+  // Folder of step_N, "latest" or "best", and the weights of one step.
   std::string folder_of(const std::string& name) const { return folder_ + "/" + name; }
+  std::string weights_of(int64_t step) const {
+    return folder_of(step_name(step)) + "/" + kWeightsFile;
+  }
 
  private:
   void remove_old(const TrainProgress& progress, int64_t also_kept) const;

@@ -75,7 +75,7 @@ LoadedWeights weights_of(const std::string& file, bool foreign, const StoredRun&
 // lra::Error if other ones are asked for.
 std::string exported_checkpoint(const std::string& folder, const RunRecord& run, int64_t step,
                                 const std::string& asked) {
-  const std::string own = "step_" + std::to_string(step);
+  const std::string own = step_name(step);
   const auto is_own = [&](const std::string& name) {
     return name == own || (name == "last" && step == run.steps) ||
            (name == "best" && run.best_val && step == run.best_val->step);

@@ -140,55 +140,54 @@ std::string departure(const RunConfig& run, const std::optional<SplitSizes>& dat
 
 }  // namespace
 
-Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
-               const std::string& pretraining, const std::string& edited) {
+RunRecord judge(const RunConfig& run, const std::optional<SplitSizes>& data,
+                const std::string& pretraining, const std::string& edited) {
   // The size of a model's own recipe is compared with the paper's base model.
   const bool own_recipe = is_model_preset(run.preset);
   const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
                                      run.seed, data_settings_of(run), {});
   const std::string departed = departure(run, data, !pretraining.empty(), edited);
-  Fairness result{.parameters = count_parameters(run),
-                  .base_parameters = count_parameters(base),
-                  .division = kFreeForAll,
-                  .reason = changed_size(run.model_config, base.model_config),
-                  .published_setting = departed.empty() && pretraining.empty()};
+  RunRecord record;
+  record.num_parameters = count_parameters(run);
+  record.base_parameters = count_parameters(base);
+  record.division = kFreeForAll;
+  std::string& reason = record.division_reason;
+  reason = changed_size(run.model_config, base.model_config);
   if (run.train.is_masked()) {
     const bool shuffled = run.train.token_order == "shuffled";
-    result.division = shuffled ? kFreeForAll : "pretraining";
-    result.reason = shuffled ? "predicts masked inputs whose order was lost (train.token_order)"
-                             : "predicts masked inputs, not labels";
-    result.published_setting = false;
-    return result;
+    record.division = shuffled ? kFreeForAll : "pretraining";
+    reason = shuffled ? "predicts masked inputs whose order was lost (train.token_order)"
+                      : "predicts masked inputs, not labels";
+    return record;
   }
   if (run.task_spec().is_diagnostic) {
-    result.division = "diagnostic";
+    record.division = "diagnostic";
     const std::string setting = changed_setting(run, false);
-    result.reason = "a task outside of the arena, " +
-                    (setting.empty() ? "settings of the " + run.preset + " preset" : setting);
-    result.published_setting = false;
-    return result;
+    reason = "a task outside of the arena, " +
+             (setting.empty() ? "settings of the " + run.preset + " preset" : setting);
+    return record;
   }
+  record.published_setting = departed.empty() && pretraining.empty();
   const double ratio =
-      static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
+      static_cast<double>(record.num_parameters) / static_cast<double>(record.base_parameters);
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";
-  if (run.is_whole_model()) result.reason = "a whole model instead of a layer of the encoder";
-  if (result.reason.empty() || run.preset == "small") result.reason = departed;
-  if (own_recipe && result.reason.empty()) result.reason = "a recipe of the model's own authors";
-  if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";
+  if (run.is_whole_model()) reason = "a whole model instead of a layer of the encoder";
+  if (reason.empty() || run.preset == "small") reason = departed;
+  if (own_recipe && reason.empty()) reason = "a recipe of the model's own authors";
+  if (reason.empty() && ratio > kMostParameters) reason = times + "; at most 1.10";
   if (!pretraining.empty()) {
-    result.division = "self-pretrained";
-    result.reason = pretraining + "; " +
-                    (result.reason.empty() ? "settings of the " + run.preset + " preset, " + times
-                                           : result.reason);
-    return result;
+    record.division = "self-pretrained";
+    reason = pretraining + "; " +
+             (reason.empty() ? "settings of the " + run.preset + " preset, " + times : reason);
+    return record;
   }
-  if (!result.reason.empty()) return result;
+  if (!reason.empty()) return record;
   const std::string mechanism = changed_setting(run, true);
-  result.division = "apples-to-apples";
-  result.reason = "settings of the " + run.preset + " preset" +
-                  (mechanism.empty() ? "" : " but for the mechanism's " + mechanism) + ", " +
-                  times + ", nothing pretrained";
-  return result;
+  record.division = "apples-to-apples";
+  reason = "settings of the " + run.preset + " preset" +
+           (mechanism.empty() ? "" : " but for the mechanism's " + mechanism) + ", " + times +
+           ", nothing pretrained";
+  return record;
 }
 
 }  // namespace lra::training

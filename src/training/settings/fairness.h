@@ -15,18 +15,12 @@ namespace lra::training {
 // The model whose size others are compared with.
 inline constexpr const char* kBaseModel = "transformer";
 
-struct Fairness {
-  int64_t parameters = 0, base_parameters = 0;
-  std::string division;  // RunRecord::division
-  std::string reason;
-  bool published_setting = false;  // RunRecord::published_setting
-};
-
-// `data` has the actual numbers of examples; without it the task's numbers are assumed.
-// `pretraining` is the result of self_pretraining() for the run's initial weights, `edited` that of
-// edited_presets(): settings of edited presets are nobody's.
-Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
-               const std::string& pretraining = "", const std::string& edited = "");
+// A record of only the parameters of `run` and of the base model, the division, its reason, and
+// whether the setting is a published one. `data` has the actual numbers of examples; without it the
+// task's numbers are assumed. `pretraining` is the result of self_pretraining() for the run's
+// initial weights, `edited` that of edited_presets(): settings of edited presets are nobody's.
+RunRecord judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
+                const std::string& pretraining = "", const std::string& edited = "");
 
 // Numbers of examples of `data` other than those in the `settings` of [task]: num_train, num_val,
 // num_test, or num_images of all; with `usual`, only those whose setting differs there. "data of 20

@@ -19,30 +19,30 @@ RunConfig release(const std::string& model, const std::vector<std::string>& sets
 }
 
 TEST(Fairness, TakesTheBaseTransformerAsItIs) {
-  const Fairness fairness = judge(release("transformer"));
-  EXPECT_EQ(fairness.parameters, 3486722);
-  EXPECT_EQ(fairness.base_parameters, fairness.parameters);
+  const RunRecord fairness = judge(release("transformer"));
+  EXPECT_EQ(fairness.num_parameters, 3486722);
+  EXPECT_EQ(fairness.base_parameters, fairness.num_parameters);
   EXPECT_EQ(fairness.division, kFair);
-  EXPECT_THAT(fairness.reason, HasSubstr("1.00 times"));
+  EXPECT_THAT(fairness.division_reason, HasSubstr("1.00 times"));
 }
 
 TEST(Fairness, TakesAModelWithALittleMoreParameters) {
-  const Fairness fairness = judge(release("linformer"));
-  EXPECT_EQ(fairness.parameters, 3486722 + 4 * 1001 * 16);
+  const RunRecord fairness = judge(release("linformer"));
+  EXPECT_EQ(fairness.num_parameters, 3486722 + 4 * 1001 * 16);
   EXPECT_EQ(fairness.division, kFair);
-  EXPECT_THAT(fairness.reason, HasSubstr("1.02 times"));
+  EXPECT_THAT(fairness.division_reason, HasSubstr("1.02 times"));
 }
 
 TEST(Fairness, SetsAModelApartThatHasOverATenthMore) {
   const auto linformer = [](const char* rank) {
     return resolve_run("listops", "linformer", "release", 0, {}, {rank});
   };
-  const Fairness fairness = judge(linformer("mixer.rank=256"));
+  const RunRecord fairness = judge(linformer("mixer.rank=256"));
   EXPECT_EQ(fairness.base_parameters, 8948746);
-  EXPECT_EQ(fairness.parameters, 8948746 + 4 * 2001 * 256);
+  EXPECT_EQ(fairness.num_parameters, 8948746 + 4 * 2001 * 256);
   EXPECT_EQ(fairness.division, kFree);
-  EXPECT_THAT(fairness.reason, HasSubstr("1.23 times"));
-  EXPECT_THAT(fairness.reason, HasSubstr("at most 1.10"));
+  EXPECT_THAT(fairness.division_reason, HasSubstr("1.23 times"));
+  EXPECT_THAT(fairness.division_reason, HasSubstr("at most 1.10"));
   // 894874 parameters are a tenth: rank 111 adds 888444, rank 112 adds 896448.
   EXPECT_EQ(judge(linformer("mixer.rank=111")).division, kFair);
   EXPECT_EQ(judge(linformer("mixer.rank=112")).division, kFree);
@@ -57,9 +57,9 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
         std::pair("train.label_smoothing=0.1", "train.label_smoothing 0.1"),
         std::pair("train.precision=bf16", "train.precision \"bf16\" instead of \"fp32\""),
         std::pair("model.dropout=0.5", "model.dropout 0.5 instead of 0.1")}) {
-    const Fairness fairness = judge(release("transformer", {set}));
+    const RunRecord fairness = judge(release("transformer", {set}));
     EXPECT_EQ(fairness.division, kFree) << set;
-    EXPECT_EQ(fairness.reason, reason);
+    EXPECT_EQ(fairness.division_reason, reason);
   }
   for (const char* set :
        {"train.log_every=1", "train.prefetch=0", "train.loader_threads=4", "train.eval_every=7",
@@ -75,13 +75,13 @@ TEST(Fairness, SetsARunApartWhoseDataAreNotTheTasks) {
   const auto on = [](const std::string& task, const SplitSizes& data) {
     return judge(resolve_run(task, "transformer", "release", 0, {}, {}), data);
   };
-  const Fairness few = on("listops", {.train = 64, .val = 2000, .test = 2000});
+  const RunRecord few = on("listops", {.train = 64, .val = 2000, .test = 2000});
   EXPECT_EQ(few.division, kFree);
-  EXPECT_EQ(few.reason, "data of 64 training examples instead of 96,000");
+  EXPECT_EQ(few.division_reason, "data of 64 training examples instead of 96,000");
   EXPECT_FALSE(few.published_setting);
-  EXPECT_THAT(on("listops", {.train = 96000, .val = 2000, .test = 16}).reason,
+  EXPECT_THAT(on("listops", {.train = 96000, .val = 2000, .test = 16}).division_reason,
               HasSubstr("16 test examples instead of 2,000"));
-  EXPECT_EQ(on("pathfinder", {.train = 8, .val = 1, .test = 1}).reason,
+  EXPECT_EQ(on("pathfinder", {.train = 8, .val = 1, .test = 1}).division_reason,
             "data of 10 examples instead of 200,000");
   EXPECT_EQ(on("listops", {.train = 96000, .val = 2000, .test = 2000}).division, kFair);
   EXPECT_EQ(on("text", {.train = 25000, .val = 0, .test = 25000}).division, kFair);
@@ -89,10 +89,11 @@ TEST(Fairness, SetsARunApartWhoseDataAreNotTheTasks) {
 }
 
 TEST(Fairness, NamesAChangedMechanism) {
-  const Fairness fairness = judge(release("local", {"mixer.block=100"}));
+  const RunRecord fairness = judge(release("local", {"mixer.block=100"}));
   EXPECT_EQ(fairness.division, kFair);
   EXPECT_TRUE(fairness.published_setting);
-  EXPECT_THAT(fairness.reason, HasSubstr("but for the mechanism's mixer.block 100 instead of 50"));
+  EXPECT_THAT(fairness.division_reason,
+              HasSubstr("but for the mechanism's mixer.block 100 instead of 50"));
 }
 
 TEST(Fairness, TakesWhatThePaperHasBesideItsPreset) {
@@ -111,7 +112,7 @@ TEST(Fairness, KnowsAPublishedSettingInEitherDivision) {
     return judge(resolve_run(task, model, "release", 0, {}, {}));
   };
   EXPECT_TRUE(released("text", "transformer").published_setting);
-  const Fairness reformer = released("image", "reformer");  // of other sizes than the Transformer
+  const RunRecord reformer = released("image", "reformer");  // of other sizes than the Transformer
   EXPECT_EQ(reformer.division, kFree);
   EXPECT_TRUE(reformer.published_setting);
   EXPECT_FALSE(judge(release("transformer", {"train.steps=10"})).published_setting);
@@ -138,25 +139,25 @@ TEST(Fairness, NamesTheSizeThatWasChanged) {
         std::pair("model.embed_dim=128", "embed_dim 128 instead of 256"),
         std::pair("model.qkv_dim=128", "qkv_dim 128 instead of 256"),
         std::pair("model.mlp_dim=64", "mlp_dim 64 instead of 1024")}) {
-    const Fairness fairness = judge(release("transformer", {set}));
+    const RunRecord fairness = judge(release("transformer", {set}));
     EXPECT_EQ(fairness.division, kFree) << set;
-    EXPECT_EQ(fairness.reason, reason);
-    EXPECT_LT(fairness.parameters, fairness.base_parameters);
+    EXPECT_EQ(fairness.division_reason, reason);
+    EXPECT_LT(fairness.num_parameters, fairness.base_parameters);
   }
 }
 
 TEST(Fairness, HasNothingToSayForTheSmallPreset) {
-  const Fairness fairness = judge(resolve_run("listops", "transformer", "small", 0, {}, {}));
-  EXPECT_EQ(fairness.parameters, fairness.base_parameters);
+  const RunRecord fairness = judge(resolve_run("listops", "transformer", "small", 0, {}, {}));
+  EXPECT_EQ(fairness.num_parameters, fairness.base_parameters);
   EXPECT_EQ(fairness.division, kFree);
-  EXPECT_THAT(fairness.reason, HasSubstr("small preset"));
+  EXPECT_THAT(fairness.division_reason, HasSubstr("small preset"));
 }
 
 TEST(Fairness, SetsRunsOfEditedPresetsApart) {
   const std::string edited = "configs/tasks/text.toml is not the file";
-  const Fairness fairness = judge(release("transformer"), {}, "", edited);
+  const RunRecord fairness = judge(release("transformer"), {}, "", edited);
   EXPECT_EQ(fairness.division, kFree);
-  EXPECT_EQ(fairness.reason, edited);
+  EXPECT_EQ(fairness.division_reason, edited);
   EXPECT_FALSE(fairness.published_setting);
 }
 

@@ -40,15 +40,9 @@ RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& data_hash, const std::optional<SplitSizes>& data,
                     std::optional<InitialWeights> initial_weights, const std::string& edited) {
-  const Fairness fairness =
+  RunRecord record =
       judge(config, data, self_pretraining(config, data_hash, initial_weights), edited);
-  RunRecord record;
   static_cast<RunIdentity&>(record) = identity_of(config, data_hash);
-  record.num_parameters = fairness.parameters;
-  record.base_parameters = fairness.base_parameters;
-  record.division = fairness.division;
-  record.division_reason = fairness.reason;
-  record.published_setting = fairness.published_setting;
   record.data_examples = data;
   record.initial_weights = std::move(initial_weights);
   record.config = config.to_table();

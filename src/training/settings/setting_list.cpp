@@ -57,11 +57,10 @@ std::vector<std::string> distinct_names(const std::vector<Setting>& settings) {
 }  // namespace
 
 std::vector<Setting> find_settings(const std::string& given) {
-  const std::vector<Setting> all = all_settings();
+  std::vector<Setting> found = all_settings();
   const bool is_known = std::ranges::any_of(
-      all, [&](const Setting& setting) { return last_word(setting.name) == given; });
+      found, [&](const Setting& setting) { return last_word(setting.name) == given; });
   const std::string name = is_known ? given : own_name(given);
-  std::vector<Setting> found = all;
   std::erase_if(found, [&](const Setting& setting) {
     return setting.name != name && !is_same_name(last_word(setting.name), name) &&
            !setting.name.starts_with(name + ".");
@@ -70,18 +69,19 @@ std::vector<Setting> find_settings(const std::string& given) {
 }
 
 std::string setting_suggestion(const std::string& name) {
-  if (const auto found = find_settings(name); !found.empty() && name.find('.') == name.npos) {
-    return "did you mean " + quoted_list(distinct_names(found)) + "?";
+  const bool has_section = name.find('.') != name.npos;
+  std::vector<Setting> found;
+  if (!has_section) found = find_settings(name);
+  if (found.empty()) {
+    found = all_settings();
+    const auto spelled = [&](const Setting& setting) {
+      return has_section ? setting.name : last_word(setting.name);
+    };
+    std::vector<std::string> known;
+    for (const Setting& setting : found) known.push_back(spelled(setting));
+    const std::string near = nearest_name(name, known);
+    std::erase_if(found, [&](const Setting& setting) { return spelled(setting) != near; });
   }
-  const std::vector<Setting> all = all_settings();
-  const auto spelled = [&](const Setting& setting) {
-    return name.find('.') == std::string::npos ? last_word(setting.name) : setting.name;
-  };
-  std::vector<std::string> known;
-  for (const Setting& setting : all) known.push_back(spelled(setting));
-  const std::string near = nearest_name(name, known);
-  std::vector<Setting> found = all;
-  std::erase_if(found, [&](const Setting& setting) { return spelled(setting) != near; });
   return found.empty() ? "" : "did you mean " + quoted_list(distinct_names(found)) + "?";
 }
 

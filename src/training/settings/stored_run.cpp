@@ -78,19 +78,17 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
     ConfigTable given;
     apply_override(given, set);
     refuse_unknown_sections(given);
+    const auto refuse = [](const std::string& where, const std::string& expected) {
+      throw Error({.where = where,
+                   .what = "cannot change in a run that continues",
+                   .expected = expected,
+                   .advice = "start a new run, with its weights if you like (--init-from)"});
+    };
+    if (section(given, "train").empty()) refuse("--set " + set, "a setting of [train]");
     for (const auto& [key, value] : section(given, "train")) {
-      if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
-      if (!write_config(run.config.train).find(key)) continue;  // refused below, with a suggestion
-      throw Error({.where = value.where,
-                   .what = "cannot change in a run that continues",
-                   .expected = "a setting of its length, schedule, validations or checkpoints",
-                   .advice = "start a new run, with its weights if you like (--init-from)"});
-    }
-    if (section(given, "train").empty()) {
-      throw Error({.where = "--set " + set,
-                   .what = "cannot change in a run that continues",
-                   .expected = "a setting of [train]",
-                   .advice = "start a new run, with its weights if you like (--init-from)"});
+      const bool is_known = write_config(run.config.train).find(key);  // else refused below
+      if (is_known && std::ranges::find(kMayChange, key) == std::end(kMayChange))
+        refuse(value.where, "a setting of its length, schedule, validations or checkpoints");
     }
     merge(settings, given);
   }

@@ -6,10 +6,29 @@
 #include "base/hash.h"
 #include "data/files.h"
 #include "io/atomic_file.h"
-#include "io/json.h"
+#include "io/struct_json.h"
 #include "training/settings/run_folder.h"
 
 namespace lra::training {
+
+// The entry lra.progress of a file's metadata.
+LRA_FIELDS(Health, skipped, skipped_in_a_row, roll_backs, undone, mean_loss, mean_norm, num_good)
+
+void fields(auto& f, TrainProgress& value) {
+  LRA_MEMBERS(step, tokens)
+  std::optional<int64_t> computed_tokens = value.computed_tokens;
+  f("computed_tokens", computed_tokens);
+  value.computed_tokens = computed_tokens.value_or(-1);
+  LRA_MEMBERS(last_eval_step, best_accuracy, best_step)
+  f("loss_sum", value.mean.loss_sum);
+  f("correct", value.mean.correct);
+  f("count", value.mean.count);
+  std::optional<Health> health;
+  if (value.health != Health{}) health = value.health;
+  f("health", health);
+  value.health = health.value_or(Health{});
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,36 +47,8 @@ std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metada
   return to_hex(hash128(json_text({metadata, entries, data_hash})));
 }
 
-Json health_json(const Health& h) {
-  return {{"skipped", h.skipped},       {"skipped_in_a_row", h.skipped_in_a_row},
-          {"roll_backs", h.roll_backs}, {"undone", h.undone},
-          {"mean_loss", h.mean_loss},   {"mean_norm", h.mean_norm},
-          {"num_good", h.num_good}};
-}
-
-Health health_of(std::optional<JsonFields> fields) {
-  if (!fields) return {};
-  return {.skipped = fields->get<int64_t>("skipped"),
-          .skipped_in_a_row = fields->get<int64_t>("skipped_in_a_row"),
-          .roll_backs = fields->get<int64_t>("roll_backs"),
-          .undone = fields->get<int64_t>("undone"),
-          .mean_loss = fields->get<double>("mean_loss"),
-          .mean_norm = fields->get<double>("mean_norm"),
-          .num_good = fields->get<int64_t>("num_good")};
-}
-
-Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
-  Json progress = {{"step", p.step},
-                   {"tokens", p.tokens},
-                   {"computed_tokens", p.computed_tokens},
-                   {"last_eval_step", p.last_eval_step},
-                   {"best_accuracy", p.best_accuracy},
-                   {"best_step", p.best_step},
-                   {"loss_sum", p.mean.loss_sum},
-                   {"correct", p.mean.correct},
-                   {"count", p.mean.count}};
-  if (p.health != Health{}) progress["health"] = health_json(p.health);
-  Metadata metadata = {{"format", "pt"}, {"lra.progress", json_text(progress)}};
+Metadata metadata_of(const TrainProgress& progress, const RunIdentity& run) {
+  Metadata metadata = {{"format", "pt"}, {"lra.progress", json_text(to_json_value(progress))}};
   add_identity(run, metadata);
   return metadata;
 }
@@ -131,17 +122,11 @@ TrainProgress progress_in(const SafetensorsFile& file) {
                  .expected = "a checkpoint of lra"});
   }
   const Json json = parse_json(found->second, file.path());
-  JsonFields fields(json, file.path(), "lra.progress");
-  return {.step = fields.get<int64_t>("step"),
-          .tokens = fields.get<int64_t>("tokens"),
-          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
-          .last_eval_step = fields.get<int64_t>("last_eval_step"),
-          .best_accuracy = fields.get<double>("best_accuracy"),
-          .best_step = fields.get<int64_t>("best_step"),
-          .mean = {.loss_sum = fields.get<double>("loss_sum"),
-                   .correct = fields.get<int64_t>("correct"),
-                   .count = fields.get<int64_t>("count")},
-          .health = health_of(fields.find_object("health"))};
+  JsonFields entry(json, file.path(), "lra.progress");
+  StructReader reader(entry);
+  TrainProgress progress;
+  fields(reader, progress);
+  return progress;
 }
 
 LoadedWeights describe_weights(const SafetensorsFile& file, std::span<const RunIdentity> expected,
@@ -172,7 +157,7 @@ bool is_exported(const std::string& run) {
 
 std::string tested_checkpoint(const RunRecord& record) {
   if (record.status != RunStatus::kDone || record.checkpoint == "last") return "last";
-  return record.checkpoint == "best" ? "best" : "step_" + std::to_string(record.test->step);
+  return record.checkpoint == "best" ? "best" : step_name(record.test->step);
 }
 
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
@@ -234,7 +219,7 @@ std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
                                                   const std::string& record_path) {
   if (run.kind != "train" || fs::path(record_path).filename() != "record.json") return {};
   std::vector<std::string> findings, names = {"best", "latest"};
-  if (run.test) names.push_back("step_" + std::to_string(run.test->step));
+  if (run.test) names.push_back(step_name(run.test->step));
   const bool exported = is_exported(folder_of(record_path));
   if (exported) names = {"latest"};  // the one file that there is
   for (const std::string& name : names) {

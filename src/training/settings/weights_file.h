@@ -16,7 +16,9 @@
 namespace lra::training {
 
 inline constexpr const char* kWeightsFile = "model.safetensors";
-inline constexpr const char* kStepPrefix = "step_";  // of the folder of a checkpoint
+// The folder of a checkpoint.
+inline constexpr const char* kStepPrefix = "step_";
+inline std::string step_name(int64_t step) { return kStepPrefix + std::to_string(step); }
 
 // Mean loss and accuracy since the last line of metrics.
 struct RunningMean {
