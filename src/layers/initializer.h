@@ -3,6 +3,7 @@
 // depend on the order in which a model is made, or on its other parameters.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "ops/libtorch.h"
 
 namespace lra::layers {
+
+// 1 / sqrt(n): the deviation of weights that add up n inputs.
+inline double inverse_root(int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); }
 
 class Initializer {
  public:

@@ -33,7 +33,6 @@ class Lru : public SequenceLayer {
                    .expected = "0 <= r_min <= r_max <= 1"});
     }
     const int64_t dim = shape.model_dim, states = config.states;
-    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
     const double least = config.r_min * config.r_min, most = config.r_max * config.r_max;
     const Tensor square =
         (least + (most - least) * uniform(init.of("nu_log"), states)).clamp(1e-30, kLargestSquare);
@@ -43,10 +42,11 @@ class Lru : public SequenceLayer {
         register_in_group("ssm", "theta_log",
                           placed((config.max_phase * uniform(init.of("theta_log"), states)).log()));
     gamma_log_ = register_in_group("ssm", "gamma_log", placed(0.5 * (1 - square).log()));
-    b_ = register_in_group("b", "b", init.of("b").normal({2, states, dim}, scale(2 * dim)));
-    c_ = register_parameter(
-        "c", init.of("c").normal({dim, config.bidirectional ? 2 : 1, 2, states}, scale(states)));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    b_ = register_in_group("b", "b",
+                           init.of("b").normal({2, states, dim}, layers::inverse_root(2 * dim)));
+    c_ = add_normal("c", init, {dim, config.bidirectional ? 2 : 1, 2, states},
+                    layers::inverse_root(states));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 

@@ -42,12 +42,9 @@ class Mamba2 : public SequenceLayer {
         groups_(config.bidirectional ? 2 : 1) {
     check();
     const int64_t dim = shape.model_dim, mixed = inner_ + 2 * groups_ * config.states;
-    const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
-      return register_parameter(
-          name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
-    };
-    in_ = normal("in_weight", {inner_ + mixed + heads_, dim}, dim);
-    conv_ = normal("conv_weight", {mixed, config.conv_width}, config.conv_width);
+    in_ = add_normal("in_weight", init, {inner_ + mixed + heads_, dim}, layers::inverse_root(dim));
+    conv_ = add_normal("conv_weight", init, {mixed, config.conv_width},
+                       layers::inverse_root(config.conv_width));
     conv_bias_ = register_parameter("conv_bias", init.zeros({mixed}));
     dt_bias_ = register_in_group(
         "ssm", "dt_bias", step_bias(init.of("dt_bias"), heads_, config.dt_min, config.dt_max));
@@ -55,7 +52,7 @@ class Mamba2 : public SequenceLayer {
         "ssm", "a_log", uniform_rate_logs(init.of("a_log"), heads_, config.a_min, config.a_max));
     skip_ = register_in_group("ssm", "skip", init.ones({heads_}));
     norm_ = register_parameter("norm_weight", init.ones({inner_}));
-    out_ = normal("out_weight", {dim, inner_}, inner_);
+    out_ = add_normal("out_weight", init, {dim, inner_}, layers::inverse_root(inner_));
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {

@@ -49,7 +49,7 @@ class MLstm : public SequenceLayer {
     refuse_unless_divides("block", config.block);
     const int64_t dim = shape.model_dim, heads = config.num_heads, block = config.block;
     const auto normal = [&](const char* name, at::IntArrayRef sizes, double variance) {
-      return register_parameter(name, init.of(name).normal(sizes, std::sqrt(variance)));
+      return add_normal(name, init, sizes, std::sqrt(variance));
     };
     const double small = 0.4 / static_cast<double>(dim);
     up_ = normal("up_weight", {2 * inner_, dim}, small);
@@ -129,7 +129,7 @@ class MLstm : public SequenceLayer {
            both(s.bound_BLH, back.bound_BLH)};
     }
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
-    const double scale = 1 / std::sqrt(static_cast<double>(inner_ / heads));
+    const double scale = layers::inverse_root(inner_ / heads);
     const Tensor o = ops::matrix_scan({.q_BLGK = of_heads(q),
                                        .k_BLGK = of_heads(k),
                                        .v_BLHV = at::constant_pad_nd(of_heads(v), {0, 1}, 1),

@@ -35,12 +35,10 @@ class RgLru : public SequenceLayer {
     const int64_t width = inner_ / config.blocks;
     gate_ = add<layers::Linear>("gate", init, inner_, shape.model_dim);
     input_ = add<layers::Linear>("input", init, inner_, shape.model_dim);
-    conv_ = register_parameter("conv_weight",
-                               init.of("conv_weight").normal({inner_, config.conv_width}, 0.1));
+    conv_ = add_normal("conv_weight", init, {inner_, config.conv_width}, 0.1);
     conv_bias_ = register_parameter("conv_bias", init.zeros({inner_}));
     const auto gate = [&](const char* name) {
-      return register_parameter(
-          name, init.of(name).normal({config.blocks, width, width}, 1 / std::sqrt(double(width))));
+      return add_normal(name, init, {config.blocks, width, width}, layers::inverse_root(width));
     };
     a_weight_ = gate("a_weight");
     a_bias_ = register_parameter("a_bias", init.zeros({inner_}));
