@@ -40,7 +40,7 @@ class Mamba : public SequenceLayer {
 
   Mamba(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
-    check(config, inner_);
+    check_divides("mixer.blocks", config.blocks, inner_, "blocks do not divide");
     const int64_t dim = shape.model_dim, states = config.states;
     const int64_t directions = config.bidirectional ? 2 : 1, width = inner_ / config.blocks;
     if (config.dt_rank == 0)
@@ -84,15 +84,6 @@ class Mamba : public SequenceLayer {
   }
 
  private:
-  static void check(const Config& config, int64_t inner) {
-    if (inner % config.blocks != 0) {
-      throw Error({.where = "mixer.blocks",
-                   .what = std::to_string(config.blocks) + " blocks do not divide " +
-                           std::to_string(inner) + " channels",
-                   .expected = "a divisor of mixer.expand times the width of the model"});
-    }
-  }
-
   int64_t state_numbers() const { return (config_.complex_states ? 2 : 1) * config_.states; }
 
   // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].

@@ -38,7 +38,7 @@ class S5 : public SequenceLayer {
     const int64_t dim = shape.model_dim, modes = config.states / 2;
     const LegsEigenpairs hippo = legs_eigenpairs(config.states / config.blocks);
     // Matrices are multiplied on the CPU, the same on every device.
-    const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
+    const layers::Initializer host = init.on_cpu();
     const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
     dt_ = register_in_group("dt", "dt",
                             log_uniform_steps(init.of("dt"), config.shared_step ? 1 : modes,

@@ -38,15 +38,8 @@ class MLstm : public SequenceLayer {
   MLstm(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
     check_halves("mixer.num_heads", config.num_heads, config.bidirectional);
-    const auto refuse_unless_divides = [&](const char* name, int64_t count) {
-      if (inner_ % count == 0) return;
-      throw Error({.where = std::string("mixer.") + name,
-                   .what = std::to_string(count) + " does not divide " + std::to_string(inner_) +
-                           " channels",
-                   .expected = "a divisor of mixer.expand times the width of the model"});
-    };
-    refuse_unless_divides("num_heads", config.num_heads);
-    refuse_unless_divides("block", config.block);
+    check_divides("mixer.num_heads", config.num_heads, inner_);
+    check_divides("mixer.block", config.block, inner_);
     const int64_t dim = shape.model_dim, heads = config.num_heads, block = config.block;
     const auto normal = [&](const char* name, at::IntArrayRef sizes, double variance) {
       return add_normal(name, init, sizes, std::sqrt(variance));
