@@ -82,21 +82,19 @@ void narrow(MemoryGroup& group, const std::string& folder, const GroupFiles& fil
   group.margin = std::min(group.margin, std::max<int64_t>(0, *limit - *used + reclaimable));
 }
 
-// Microseconds of processor time in each period.
-struct Quota {
-  int64_t time = -1, period = 0;  // -1: no limit
-};
-
-Quota read_quota(const std::string& folder, int version) {
-  Quota quota;
+// Processors on average; infinite without a quota. Files have microseconds of their time, and of a
+// period.
+double read_quota(const std::string& folder, int version) {
+  int64_t time = -1, period = 0;
   if (version == 2) {
     std::ifstream in(folder + "/cpu.max");  // "150000 100000", "max 100000"
-    if (!(in >> quota.time >> quota.period)) return {};
+    if (!(in >> time >> period)) time = -1;
   } else {
-    quota.time = number_file(folder + "/cpu.cfs_quota_us").value_or(-1);
-    quota.period = number_file(folder + "/cpu.cfs_period_us").value_or(0);
+    time = number_file(folder + "/cpu.cfs_quota_us").value_or(-1);
+    period = number_file(folder + "/cpu.cfs_period_us").value_or(0);
   }
-  return quota;
+  if (time <= 0 || period <= 0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(time) / static_cast<double>(period);
 }
 
 }  // namespace
@@ -114,9 +112,7 @@ MemoryGroup memory_group() { return memory_group(kMount, own_groups()); }
 double processor_quota(const std::string& mount, const std::string& groups) {
   double least = std::numeric_limits<double>::infinity();
   each_group(mount, groups, "cpu", [&](const std::string& folder, int version) {
-    const Quota quota = read_quota(folder, version);
-    if (quota.time <= 0 || quota.period <= 0) return;
-    least = std::min(least, static_cast<double>(quota.time) / static_cast<double>(quota.period));
+    least = std::min(least, read_quota(folder, version));
   });
   return least;
 }

@@ -36,15 +36,6 @@ uint64_t ByteReader::number(int size, const char* what) {
   return value;
 }
 
-void ByteReader::seek(uint64_t position, const char* what) {
-  if (position > data_.size()) {
-    fail(std::string(what) + ": offset " + std::to_string(base_ + position) +
-             " is past the end of the file",
-         "at most " + std::to_string(base_ + data_.size()));
-  }
-  position_ = position;
-}
-
 void ByteReader::expect_end() {
   if (!at_end()) fail(std::to_string(remaining()) + " bytes too many", "the end of the file");
 }

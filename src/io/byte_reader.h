@@ -28,8 +28,6 @@ class ByteReader {
   std::span<const std::byte> bytes(uint64_t count, const char* what);
   std::string_view text(uint64_t count, const char* what);
   void skip(uint64_t count, const char* what) { bytes(count, what); }
-  // Goes to `position`, counted from data[0].
-  void seek(uint64_t position, const char* what);
 
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return data_.size() - position_; }

@@ -1,22 +1,10 @@
 #include "io/config_json.h"
 
 #include "base/text_format.h"
+#include "io/struct_json.h"
 
 namespace lra {
 namespace {
-
-Json value_to_json(const ConfigValue& value) {
-  if (const double* number = std::get_if<double>(&value.value)) return json_number(*number);
-  if (const ConfigTable* table = value.as_table()) return config_to_json(*table);
-  if (const ConfigList* list = std::get_if<ConfigList>(&value.value)) {
-    Json array = Json::array();
-    for (const ConfigValue& item : *list) array.push_back(value_to_json(item));
-    return array;
-  }
-  if (const bool* flag = std::get_if<bool>(&value.value)) return *flag;
-  if (const int64_t* integer = std::get_if<int64_t>(&value.value)) return *integer;
-  return std::get<std::string>(value.value);
-}
 
 // No setting is called "inf" or "nan", so these strings are the numbers json_number wrote.
 ConfigValue value_from_json(const Json& json, const std::string& where) {
@@ -40,7 +28,7 @@ ConfigValue value_from_json(const Json& json, const std::string& where) {
 
 Json config_to_json(const ConfigTable& table) {
   Json object = Json::object();
-  for (const auto& [key, value] : table) object[key] = value_to_json(value);
+  for (const auto& [key, value] : table) object[key] = to_json_value(value);
   return object;
 }
 

@@ -197,25 +197,11 @@ Json json_number(double value) {
 }
 
 std::string json_type_name(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::null:
-      return "null";
-    case Json::value_t::boolean:
-      return "true or false";
-    case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
-      return "an integer";
-    case Json::value_t::number_float:
-      return "a number";
-    case Json::value_t::string:
-      return "a string";
-    case Json::value_t::array:
-      return "an array";
-    case Json::value_t::object:
-      return "an object";
-    default:
-      return "binary data";
-  }
+  // In the order of Json::value_t.
+  static constexpr const char* kNames[] = {"null",          "an object",  "an array",   "a string",
+                                           "true or false", "an integer", "an integer", "a number",
+                                           "binary data",   "binary data"};
+  return kNames[static_cast<size_t>(value.type())];
 }
 
 JsonFields::JsonFields(const Json& object, std::string name, std::string section)

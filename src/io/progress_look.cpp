@@ -53,10 +53,8 @@ std::vector<std::string> characters(const std::string& text) {
 
 // tqdm's spelling of 00:12 and 1:02:03.
 std::string interval_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 1e15));
-  const auto two = [](int64_t v) { return std::string(v < 10 ? "0" : "") + std::to_string(v); };
-  const std::string minutes = two(whole / 60 % 60) + ":" + two(whole % 60);
-  return whole < 3600 ? minutes : std::to_string(whole / 3600) + ":" + minutes;
+  const std::string text = human_duration(std::clamp(seconds, 0.0, 1e15));
+  return text.size() == 4 ? "0" + text : text;
 }
 
 // Three digits and a unit: 9.99, 12.3k, 456M.

@@ -56,6 +56,9 @@ class StructWriter {
   }
   static Json to_json_value(double value) { return json_number(value); }
   static Json to_json_value(const ConfigTable& value) { return config_to_json(value); }
+  static Json to_json_value(const ConfigValue& value) {
+    return std::visit([](const auto& v) { return to_json_value(v); }, value.value);
+  }
   template <typename T>
   static Json to_json_value(const std::vector<T>& list) {
     Json array = Json::array();
@@ -165,19 +168,11 @@ class StructReader {
       if constexpr (kIsStruct<T>) {
         from_object(JsonFields(array[i], in_.name(), place), list.emplace_back());
       } else {
-        take_item(array[i], place, list.emplace_back());
+        const Json wrapped = {{place, array[i]}};
+        JsonFields item(wrapped, in_.name());
+        StructReader(item).take(place.c_str(), list.emplace_back());
       }
     }
-  }
-  template <typename T>
-  void take_item(const Json& item, const std::string& place, T& value) {
-    const Json wrapped = {{place, item}};
-    value = JsonFields(wrapped, in_.name()).template get<T>(place.c_str());
-  }
-  template <typename T>
-  void take_item(const Json& item, const std::string& place, std::vector<T>& list) {
-    const Json wrapped = {{place, item}};
-    take_items(JsonFields(wrapped, in_.name()).array(place.c_str()), place, list);
   }
 
   JsonFields& in_;

@@ -3,6 +3,7 @@
 // depend on the order in which a model is made, or on its other parameters.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "ops/libtorch.h"
 
 namespace lra::layers {
+
+// 1 / sqrt(n): the deviation of weights that add up n inputs.
+inline double inverse_root(int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); }
 
 class Initializer {
  public:
@@ -37,6 +41,8 @@ class Initializer {
   // high), the halves of the 64-bit FNV-1a hash of "encoder.layers.0.mixer.qkv.weight".
   uint64_t key() const;
   uint64_t seed() const { return seed_; }
+  // The same on the CPU: for what is computed there, alike for every device.
+  Initializer on_cpu() const { return Initializer(seed_).of(name_); }
   const std::string& name() const { return name_; }
   // The device of all these tensors, and of everything else a layer keeps.
   at::Device device() const { return device_; }

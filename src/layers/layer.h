@@ -28,6 +28,15 @@ class Layer : public torch::nn::Module {
   std::shared_ptr<M> add(const std::string& name, const Initializer& init, Args&&... args) {
     return register_module(name, std::make_shared<M>(init.of(name), std::forward<Args>(args)...));
   }
+  // Parameters drawn from init.of(name).
+  at::Tensor add_normal(const std::string& name, const Initializer& init, at::IntArrayRef sizes,
+                        double deviation) {
+    return register_parameter(name, init.of(name).normal(sizes, deviation));
+  }
+  at::Tensor add_xavier(const std::string& name, const Initializer& init, int64_t rows,
+                        int64_t columns) {
+    return register_parameter(name, init.of(name).xavier(rows, columns));
+  }
   at::Tensor register_in_group(const std::string& group, const std::string& name,
                                at::Tensor initial) {
     groups_[name] = group;

@@ -51,21 +51,19 @@ at::Tensor lengths_of(const at::Tensor& mask_BL) {
   return lengths_B;
 }
 
-class BigBird : public SequenceLayer {
+class BigBird : public SelfAttention {
  public:
   using Config = BigBirdConfig;
 
   BigBird(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config), heads_(shape.attention.heads), pattern_key_(init.of("pattern").key()) {
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
-  }
+      : SelfAttention(init, shape),
+        config_(config),
+        heads_(shape.attention.heads),
+        pattern_key_(init.of("pattern").key()) {}
 
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const auto pattern = pattern_of(x_BLD.size(1), valid_blocks(x_BLD, context));
-    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern,
-                                                  {context.mask_BL, context.mask_BL},
-                                                  {context.attention_dropout, context.key}));
+    return attended(x_BLD, pattern, context.mask_BL, context);
   }
 
  private:
@@ -152,8 +150,6 @@ class BigBird : public SequenceLayer {
   int64_t heads_;
   uint64_t pattern_key_;
   std::map<int64_t, std::vector<BlockRows>> drawn_;  // by number of blocks
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -12,15 +12,12 @@
 namespace lra::mixers {
 namespace {
 
-class LinearTransformer : public SequenceLayer {
+class LinearTransformer : public SelfAttention {
  public:
   using Config = LinearTransformerConfig;
 
   LinearTransformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config) {
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
-  }
+      : SelfAttention(init, shape), config_(config) {}
 
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const ops::FeatureAttentionOptions options{.map = kernels::FeatureMap::kElu,
@@ -32,8 +29,6 @@ class LinearTransformer : public SequenceLayer {
 
  private:
   Config config_;
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -23,8 +23,7 @@ class Linformer : public SequenceLayer {
                                          layers::LastPart::kQueries);
     key_value_ =
         add<layers::HeadProjection>("key_value", init, 2, shape.model_dim, shape.attention);
-    projection_ = register_parameter("projection",
-                                     init.of("projection").xavier(shape.max_length, config.rank));
+    projection_ = add_xavier("projection", init, shape.max_length, config.rank);
     output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 

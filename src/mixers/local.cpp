@@ -26,17 +26,15 @@ Tensor scatter_groups(const Tensor& t, int64_t num_groups) {
   return gather_groups(t, t.size(1) / num_groups);
 }
 
-class Local : public SequenceLayer {
+class Local : public SelfAttention {
  public:
   using Config = LocalConfig;
 
   Local(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config) {
+      : SelfAttention(init, shape), config_(config) {
     num_groups_ = shape.max_length / config.block + 1;
     // A longer block holds the same tokens, and padding.
     config_.block = std::min(config.block, shape.max_length);
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
@@ -50,8 +48,7 @@ class Local : public SequenceLayer {
                        const layers::Context& context) {
     ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), block);
     if (config_.causal) pattern.right = 0;  // groups keep the order of their tokens
-    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern, {mask_BL, mask_BL},
-                                                  {context.attention_dropout, context.key}));
+    return attended(x_BLD, pattern, mask_BL, context);
   }
 
   Tensor strided(const Tensor& x_BLD, const layers::Context& context) {
@@ -71,8 +68,6 @@ class Local : public SequenceLayer {
 
   Config config_;
   int64_t num_groups_;
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ class LongConv : public SequenceLayer {
       const at::NoGradGuard no_grad;
       length_ = register_buffer("length", joined_scales().norm(2, {2}, /*keepdim=*/true));
     }
-    skip_ = register_parameter("skip", init.of("skip").normal({shape.model_dim}, 1));
+    skip_ = add_normal("skip", init, {shape.model_dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, shape.model_dim, config.output);
   }
 

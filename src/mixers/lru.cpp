@@ -27,26 +27,23 @@ class Lru : public SequenceLayer {
   using Config = LruConfig;
 
   Lru(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
-    if (config.r_min > config.r_max) {
-      throw Error({.where = "mixer.r_min",
-                   .what = "is above mixer.r_max",
-                   .expected = "0 <= r_min <= r_max <= 1"});
-    }
+    check_order("mixer.r_min", config.r_min, "mixer.r_max", config.r_max,
+                "0 <= r_min <= r_max <= 1");
     const int64_t dim = shape.model_dim, states = config.states;
-    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
     const double least = config.r_min * config.r_min, most = config.r_max * config.r_max;
-    const Tensor square =
-        (least + (most - least) * uniform(init.of("nu_log"), states)).clamp(1e-30, kLargestSquare);
+    const Tensor square = (least + (most - least) * uniform_on_cpu(init.of("nu_log"), states))
+                              .clamp(1e-30, kLargestSquare);
     const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
     nu_log_ = register_in_group("ssm", "nu_log", placed((-0.5 * square.log()).log()));
-    theta_log_ =
-        register_in_group("ssm", "theta_log",
-                          placed((config.max_phase * uniform(init.of("theta_log"), states)).log()));
+    theta_log_ = register_in_group(
+        "ssm", "theta_log",
+        placed((config.max_phase * uniform_on_cpu(init.of("theta_log"), states)).log()));
     gamma_log_ = register_in_group("ssm", "gamma_log", placed(0.5 * (1 - square).log()));
-    b_ = register_in_group("b", "b", init.of("b").normal({2, states, dim}, scale(2 * dim)));
-    c_ = register_parameter(
-        "c", init.of("c").normal({dim, config.bidirectional ? 2 : 1, 2, states}, scale(states)));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    b_ = register_in_group("b", "b",
+                           init.of("b").normal({2, states, dim}, layers::inverse_root(2 * dim)));
+    c_ = add_normal("c", init, {dim, config.bidirectional ? 2 : 1, 2, states},
+                    layers::inverse_root(states));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 
@@ -63,12 +60,6 @@ class Lru : public SequenceLayer {
   }
 
  private:
-  // In (0, 1], on the CPU, float64.
-  static Tensor uniform(const layers::Initializer& init, int64_t count) {
-    const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
-    return 0.5 - host.uniform({count}, 0.5).to(at::kDouble);
-  }
-
   Tensor nu_log_, theta_log_, gamma_log_;  // [P]
   Tensor b_;                               // [2, P, D]
   Tensor c_;                               // [D, directions, 2, P]

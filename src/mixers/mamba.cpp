@@ -40,25 +40,23 @@ class Mamba : public SequenceLayer {
 
   Mamba(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
-    check(config, inner_);
+    check_divides("mixer.blocks", config.blocks, inner_, "blocks do not divide");
     const int64_t dim = shape.model_dim, states = config.states;
     const int64_t directions = config.bidirectional ? 2 : 1, width = inner_ / config.blocks;
     if (config.dt_rank == 0)
       config_.dt_rank = (dim + 16 * config.blocks - 1) / (16 * config.blocks);
     const int64_t rank = config_.dt_rank, numbers = state_numbers();
-    const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
-      return register_parameter(
-          name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
-    };
     const auto of_channels = [&](const Tensor& t, at::IntArrayRef sizes) {
       return t.to(init.device(), at::kFloat).expand(sizes).contiguous();
     };
-    in_ = normal("in_weight", {2 * inner_, dim}, dim);
-    conv_ = normal("conv_weight", {directions, inner_, config.conv_width}, config.conv_width);
+    in_ = add_normal("in_weight", init, {2 * inner_, dim}, layers::inverse_root(dim));
+    conv_ = add_normal("conv_weight", init, {directions, inner_, config.conv_width},
+                       layers::inverse_root(config.conv_width));
     conv_bias_ = register_parameter("conv_bias", init.zeros({directions, inner_}));
     select_ =
-        normal("select_weight", {directions, config.blocks, rank + 2 * numbers, width}, width);
-    step_ = normal("step_weight", {directions, inner_, rank}, rank);
+        add_normal("select_weight", init, {directions, config.blocks, rank + 2 * numbers, width},
+                   layers::inverse_root(width));
+    step_ = add_normal("step_weight", init, {directions, inner_, rank}, layers::inverse_root(rank));
     const Tensor steps =
         step_bias(init.of("step_bias"), directions * inner_, config.dt_min, config.dt_max);
     step_bias_ = register_in_group("ssm", "step_bias", steps.view({directions, inner_}));
@@ -75,7 +73,7 @@ class Mamba : public SequenceLayer {
                                   init.of("b_bias").normal({directions, inner_, numbers}, 1));
     }
     skip_ = register_in_group("ssm", "skip", init.ones({directions, inner_}));
-    out_ = normal("out_weight", {dim, inner_}, inner_);
+    out_ = add_normal("out_weight", init, {dim, inner_}, layers::inverse_root(inner_));
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
@@ -86,15 +84,6 @@ class Mamba : public SequenceLayer {
   }
 
  private:
-  static void check(const Config& config, int64_t inner) {
-    if (inner % config.blocks != 0) {
-      throw Error({.where = "mixer.blocks",
-                   .what = std::to_string(config.blocks) + " blocks do not divide " +
-                           std::to_string(inner) + " channels",
-                   .expected = "a divisor of mixer.expand times the width of the model"});
-    }
-  }
-
   int64_t state_numbers() const { return (config_.complex_states ? 2 : 1) * config_.states; }
 
   // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].

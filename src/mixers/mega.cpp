@@ -69,24 +69,21 @@ class Mega : public SequenceLayer {
       : config_(config), dim_(shape.model_dim) {
     const int64_t z = config.z_dim, v = config.v_dim;
     if (config.chunk == 0) config_.chunk = shape.max_length;
-    const auto normal = [&](const char* name, at::IntArrayRef sizes, double deviation) {
-      return register_parameter(name, init.of(name).normal(sizes, deviation));
-    };
     const std::vector<int64_t> states = {config.bidirectional ? 2 : 1, config.ema_dim, dim_};
-    delta_ = normal("ema_delta", states, 0.2);
-    alpha_ = normal("ema_alpha", states, 0.2);
+    delta_ = add_normal("ema_delta", init, states, 0.2);
+    alpha_ = add_normal("ema_alpha", init, states, 0.2);
     // 1, -1, 1, ...
     const Tensor signs = 1 - 2 * at::arange(config.ema_dim).remainder(2).to(at::kFloat);
     beta_ = register_parameter("ema_beta", init.of("ema_beta").normal(states, kMegaDeviation) +
                                                signs.to(init.device()).unsqueeze(1));
-    eta_ = normal("ema_eta", states, 1);
-    omega_ = normal("ema_omega", {dim_}, 1);
+    eta_ = add_normal("ema_eta", init, states, 1);
+    omega_ = add_normal("ema_omega", init, {dim_}, 1);
     value_ = add_weights("value", init, v, dim_);
     base_ = add_weights("base", init, 2 * dim_ + z + v, dim_);
     hidden_ = add_weights("hidden", init, dim_, v);
-    scale_ = normal("scale", {2, z}, kMegaDeviation);
+    scale_ = add_normal("scale", init, {2, z}, kMegaDeviation);
     shift_ = register_parameter("shift", init.zeros({2, z}));
-    bias_ = normal("position_bias", {2 * config_.chunk - 1}, kMegaDeviation);
+    bias_ = add_normal("position_bias", init, {2 * config_.chunk - 1}, kMegaDeviation);
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
@@ -111,8 +108,7 @@ class Mega : public SequenceLayer {
 
   Weights add_weights(const std::string& name, const layers::Initializer& init, int64_t out,
                       int64_t in) {
-    return {register_parameter(name + "_weight",
-                               init.of(name + "_weight").normal({out, in}, kMegaDeviation)),
+    return {add_normal(name + "_weight", init, {out, in}, kMegaDeviation),
             register_parameter(name + "_bias", init.zeros({out}))};
   }
 
@@ -152,7 +148,7 @@ class Mega : public SequenceLayer {
     Tensor queries = chunks.cut(q).unsqueeze(2);
     const Tensor keys = chunks.cut(k).unsqueeze(2), values = chunks.cut(v).unsqueeze(2);
     auto kind = kernels::AttentionWeights::kSoftmax;
-    double scale = 1 / std::sqrt(static_cast<double>(config_.z_dim));
+    double scale = layers::inverse_root(config_.z_dim);
     if (config_.attention == "laplace") {
       // Scores are divided by the number of keys in each chunk.
       kind = kernels::AttentionWeights::kLaplace;

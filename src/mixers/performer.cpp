@@ -47,14 +47,12 @@ using at::Tensor;
 constexpr double kReluOffset = 1e-3;
 constexpr double kLargestLog = 60;  // of a key's feature: sums of exp(60) v stay far below 1e38
 
-class Performer : public SequenceLayer {
+class Performer : public SelfAttention {
  public:
   using Config = PerformerConfig;
 
   Performer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config), head_dim_(shape.attention.head_dim) {
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
+      : SelfAttention(init, shape), config_(config), head_dim_(shape.attention.head_dim) {
     if (config_.features != "softmax") return;
     key_ = init.of("features").key();
     features_ = register_buffer("features", layers::on_device(draw(0), init.device()));
@@ -150,8 +148,6 @@ class Performer : public SequenceLayer {
   Tensor features_;  // draw 0
   Tensor drawn_;     // the last other one
   int64_t drawn_index_ = 0;
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ class S4d : public SequenceLayer {
     c_ = register_in_group("c", "c",
                            init.of("c").normal({directions, dim, modes, planes},
                                                is_real() ? 1 : std::numbers::sqrt2 / 2));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 

@@ -38,7 +38,7 @@ class S5 : public SequenceLayer {
     const int64_t dim = shape.model_dim, modes = config.states / 2;
     const LegsEigenpairs hippo = legs_eigenpairs(config.states / config.blocks);
     // Matrices are multiplied on the CPU, the same on every device.
-    const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
+    const layers::Initializer host = init.on_cpu();
     const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
     dt_ = register_in_group("dt", "dt",
                             log_uniform_steps(init.of("dt"), config.shared_step ? 1 : modes,
@@ -48,7 +48,7 @@ class S5 : public SequenceLayer {
         register_in_group("ssm", "lambda_im", placed(hippo.frequencies.repeat({config.blocks})));
     b_ = register_in_group("b", "b", placed(initial_b(host.of("b"), hippo, dim)));
     c_ = register_parameter("c", placed(initial_c(host.of("c"), hippo, dim)));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 
@@ -96,8 +96,7 @@ class S5 : public SequenceLayer {
     if (config_.c_init == "complex_normal") {
       return init.normal({dim, directions, 2, states / 2}, std::numbers::sqrt2 / 2);
     }
-    const double scale =
-        config_.c_init == "lecun_normal" ? 1 / std::sqrt(static_cast<double>(dim)) : 1;
+    const double scale = config_.c_init == "lecun_normal" ? layers::inverse_root(dim) : 1;
     const Tensor drawn = init.lecun(dim * directions * 2, states).to(at::kDouble) * scale;
     const auto times = [&](const Tensor& v) {
       return ops::product(drawn.view({-1, v.size(0)}), v)

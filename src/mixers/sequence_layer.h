@@ -25,6 +25,24 @@ class SequenceLayer : public layers::Layer {
   virtual at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) = 0;
 };
 
+// One whose heads attend to its own input.
+class SelfAttention : public SequenceLayer {
+ protected:
+  SelfAttention(const layers::Initializer& init, const LayerShape& shape)
+      : qkv_(add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention)),
+        output_(add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention)) {}
+
+  // Softmax attention under `pattern`.
+  at::Tensor attended(const at::Tensor& x_BLD, const ops::AttentionPattern& pattern,
+                      const at::Tensor& mask_BL, const layers::Context& context) const {
+    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern, {mask_BL, mask_BL},
+                                                  {context.attention_dropout, context.key}));
+  }
+
+  std::shared_ptr<layers::HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadMerge> output_;
+};
+
 // A function that LayerSpec::make() calls: kMakeTransformer, ...
 using LayerMaker = std::shared_ptr<SequenceLayer> (*)(const layers::Initializer& init,
                                                       const ConfigTable& config,

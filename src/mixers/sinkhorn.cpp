@@ -30,15 +30,14 @@ namespace {
 // The two attentions, as places of randomness.
 enum SinkhornPart : uint32_t { kSorted = 0, kOwn = 1 };
 
-class Sinkhorn : public SequenceLayer {
+class Sinkhorn : public SelfAttention {
  public:
   using Config = SinkhornConfig;
 
   Sinkhorn(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config) {
+      : SelfAttention(init, shape), config_(config) {
     // A longer block holds the same tokens, and padding.
     config_.block = std::min(config.block, shape.max_length);
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
     const int64_t max_blocks = (shape.max_length + config_.block - 1) / config_.block;
     std::vector<at::Tensor> heads;
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
@@ -46,7 +45,6 @@ class Sinkhorn : public SequenceLayer {
           init.of("sort." + std::to_string(h)).xavier(max_blocks, shape.attention.head_dim));
     }
     sort_HNE_ = register_parameter("sort", at::stack(heads));
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
@@ -113,9 +111,7 @@ class Sinkhorn : public SequenceLayer {
   }
 
   Config config_;
-  std::shared_ptr<layers::HeadProjection> qkv_;
   at::Tensor sort_HNE_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -62,12 +62,12 @@ ops::AttentionPattern summary_pattern(int64_t length, int64_t stride, int64_t su
   return pattern;
 }
 
-class SparseTransformer : public SequenceLayer {
+class SparseTransformer : public SelfAttention {
  public:
   using Config = SparseTransformerConfig;
 
   SparseTransformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config) {
+      : SelfAttention(init, shape), config_(config) {
     const auto length = static_cast<double>(shape.max_length - (config.global_first ? 1 : 0));
     if (config.stride == 0) {
       config_.stride = std::max(1L, std::lround(std::sqrt(length)));
@@ -79,8 +79,6 @@ class SparseTransformer : public SequenceLayer {
                            std::to_string(config_.stride),
                    .expected = "at most mixer.stride"});
     }
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
@@ -172,8 +170,6 @@ class SparseTransformer : public SequenceLayer {
   }
 
   Config config_;
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -30,13 +30,19 @@ LegsEigenpairs legs_eigenpairs(int64_t states) {
           at::imag(turned).contiguous()};
 }
 
+Tensor uniform_on_cpu(const layers::Initializer& init, int64_t count) {
+  return 0.5 - init.on_cpu().uniform({count}, 0.5).to(at::kDouble);
+}
+
+void check_order(const char* name, double least, const char* other, double most,
+                 const char* expected) {
+  if (least <= most) return;
+  throw Error({.where = name, .what = std::string("is above ") + other, .expected = expected});
+}
+
 Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
                          double dt_max) {
-  if (dt_min > dt_max) {
-    throw Error({.where = "mixer.dt_min",
-                 .what = "is above mixer.dt_max",
-                 .expected = "0 < dt_min <= dt_max"});
-  }
+  check_order("mixer.dt_min", dt_min, "mixer.dt_max", dt_max, "0 < dt_min <= dt_max");
   const double low = std::log(dt_min), high = std::log(dt_max);
   return (low + high) / 2 + init.uniform({count}, (high - low) / 2);
 }

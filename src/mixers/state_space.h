@@ -22,6 +22,13 @@ struct LegsEigenpairs {
 };
 LegsEigenpairs legs_eigenpairs(int64_t states);
 
+// Numbers uniform in (0, 1], [count], float64, on the CPU.
+at::Tensor uniform_on_cpu(const layers::Initializer& init, int64_t count);
+
+// Throws lra::Error unless the setting `name`, `least`, is at most another one.
+void check_order(const char* name, double least, const char* other, double most,
+                 const char* expected = "at most it");
+
 // log dt, uniform in [log dt_min, log dt_max]: [count], float32. Throws lra::Error, naming the
 // settings mixer.dt_min and mixer.dt_max, if the first is above the second.
 at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,

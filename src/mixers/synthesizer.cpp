@@ -203,7 +203,7 @@ class Synthesizer : public SequenceLayer {
                                .narrow(3, 0, all[0].size(1))
                                .transpose(1, 2);
       if (config.dot_product) {
-        const double scale = 1 / std::sqrt(static_cast<double>(all[1].size(3)));
+        const double scale = layers::inverse_root(all[1].size(3));
         scores_BHRL = scores_BHRL + ops::product(some_rows.back().transpose(1, 2) * scale,
                                                  all[1].permute({0, 2, 3, 1}));
       }

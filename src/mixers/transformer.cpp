@@ -15,12 +15,12 @@
 namespace lra::mixers {
 namespace {
 
-class Transformer : public SequenceLayer {
+class Transformer : public SelfAttention {
  public:
   using Config = TransformerConfig;
 
   Transformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : rotary_(config.rotary) {
+      : SelfAttention(init, shape), rotary_(config.rotary) {
     if (config.causal) pattern_.right = 0;
     if (rotary_ && shape.attention.head_dim % 2 != 0) {
       throw Error({.where = "mixer.rotary",
@@ -28,28 +28,20 @@ class Transformer : public SequenceLayer {
                    .expected = "an even width, because channels are rotated in pairs",
                    .advice = "set model.heads or model.qkv_dim"});
     }
-    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
-    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
-    const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
-    const ops::AttentionMask masks{context.mask_BL, context.mask_BL};
-    const ops::AttentionDropout dropout{context.attention_dropout, context.key};
-    if (!rotary_)
-      return output_->forward(ops::packed_attention(qkv_BL3HE, pattern_, masks, dropout));
-    const auto parts = qkv_BL3HE.unbind(2);
+    if (!rotary_) return attended(x_BLD, pattern_, context.mask_BL, context);
+    const auto parts = qkv_->forward(x_BLD).unbind(2);
     const at::Tensor table = layers::rotary_table(parts[0]);
-    return output_->forward(ops::attention(ops::rotary(parts[0], table),
-                                           ops::rotary(parts[1], table), parts[2], pattern_, masks,
-                                           dropout));
+    return output_->forward(ops::attention(
+        ops::rotary(parts[0], table), ops::rotary(parts[1], table), parts[2], pattern_,
+        {context.mask_BL, context.mask_BL}, {context.attention_dropout, context.key}));
   }
 
  private:
   bool rotary_;
   ops::AttentionPattern pattern_;
-  std::shared_ptr<layers::HeadProjection> qkv_;
-  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "layers/on_device.h"
 #include "layers/pooling.h"
-#include "models/parameter_names.h"
 #include "models/receptive_field.h"
 #include "ops/precision.h"
 
@@ -108,20 +107,6 @@ at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom
   const at::Tensor x_BLD = embedding_->forward(input, random, activations_, layout);
   if (cuts(input.length())) return classified(pooled_blocks(x_BLD, layout.padding, random));
   return read(encoder_->forward(x_BLD, layout, random), layout, input);
-}
-
-std::vector<Parameter> SequenceClassifier::parameter_list() const {
-  return named_parameters_of(*this);
-}
-
-std::vector<Parameter> SequenceClassifier::buffer_list() const { return named_buffers_of(*this); }
-
-std::vector<layers::RunningStatistics*> SequenceClassifier::running_statistics() const {
-  std::vector<layers::RunningStatistics*> found;
-  for (const auto& module : modules(/*include_self=*/false)) {
-    if (auto* one = dynamic_cast<layers::RunningStatistics*>(module.get())) found.push_back(one);
-  }
-  return found;
 }
 
 }  // namespace lra::models

@@ -37,7 +37,7 @@ enum class Output {
   kHiddenValues   // of each hidden place: the stored value, such as a gray level, [M, 1]
 };
 
-class SequenceClassifier : public layers::Layer, public Model {
+class SequenceClassifier : public Model {
  public:
   SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                      const mixers::LayerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
@@ -45,9 +45,6 @@ class SequenceClassifier : public layers::Layer, public Model {
 
   at::Tensor forward(const ModelInput& input, const StepRandom& random) const override;
   int64_t num_positions(const ModelInput& input) const override;
-  std::vector<Parameter> parameter_list() const override;
-  std::vector<Parameter> buffer_list() const override;
-  std::vector<layers::RunningStatistics*> running_statistics() const override;
   at::Device device() const override { return device_; }
 
   // Other encodings of positions than the model's own, for sequences it was not made for: [P, D], P

@@ -41,13 +41,12 @@ Embedding::Embedding(const layers::Initializer& init, const ModelConfig& config,
   if (shape.values) {
     value_ = add<layers::Linear>("value", init, dim, shape.values->channels);
   } else {
-    token_ = register_parameter("token", init.of("token").normal({shape.vocabulary, dim}, 1.0));
+    token_ = add_normal("token", init, {shape.vocabulary, dim}, 1.0);
   }
-  if (hides) mask_ = register_parameter("mask", init.of("mask").normal({dim}, 1.0));
+  if (hides) mask_ = add_normal("mask", init, {dim}, 1.0);
   if (config.pooling == "cls") cls_ = register_parameter("cls", init.zeros({dim}));
   if (config.positions == "learned") {
-    position_ = register_parameter(
-        "position", init.of("position").normal({max_positions, dim}, kPositionDeviation));
+    position_ = add_normal("position", init, {max_positions, dim}, kPositionDeviation);
   } else if (config.positions == "sinusoid") {
     position_ = layers::on_device(layers::sinusoid_table(max_positions, dim), init.device());
   }

@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "models/parameter_names.h"
 #include "ops/product.h"
 
 namespace lra::models {
@@ -42,6 +43,17 @@ BatchLoss Model::loss(const ModelInput& input, const at::Tensor& labels, const S
                       const LossSettings& settings) const {
   const at::Tensor scores = forward(input, random);
   return {.mean = loss_with(settings, scores, labels), .correct = are_right(scores, labels).sum()};
+}
+
+std::vector<Parameter> Model::parameter_list() const { return named_parameters_of(*this); }
+std::vector<Parameter> Model::buffer_list() const { return named_buffers_of(*this); }
+
+std::vector<layers::RunningStatistics*> Model::running_statistics() const {
+  std::vector<layers::RunningStatistics*> found;
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (auto* one = dynamic_cast<layers::RunningStatistics*>(module.get())) found.push_back(one);
+  }
+  return found;
 }
 
 int64_t Model::num_parameters() const {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "layers/layer.h"
 #include "layers/running_statistics.h"
 #include "models/step_random.h"
 #include "ops/libtorch.h"
@@ -59,10 +60,8 @@ struct BatchLoss {
   at::Tensor correct;  // [], int64: how many are right
 };
 
-class Model {
+class Model : public layers::Layer {
  public:
-  virtual ~Model() = default;
-
   // -> logits [B, num_classes], float32; of a model that predicts hidden places, a row for each.
   virtual at::Tensor forward(const ModelInput& input, const StepRandom& random) const = 0;
   // Number of positions that forward() computes, padding and CLS included: from shapes and lengths
@@ -70,11 +69,11 @@ class Model {
   virtual int64_t num_positions(const ModelInput& input) const {
     return input.rows() * input.length();
   }
-  virtual std::vector<Parameter> parameter_list() const = 0;
+  std::vector<Parameter> parameter_list() const;
   // Saved with the parameters but not trained: running statistics, random constants.
-  virtual std::vector<Parameter> buffer_list() const = 0;
+  std::vector<Parameter> buffer_list() const;
   // The layers whose buffers follow their inputs.
-  virtual std::vector<layers::RunningStatistics*> running_statistics() const { return {}; }
+  std::vector<layers::RunningStatistics*> running_statistics() const;
   // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;
 

@@ -1,7 +1,6 @@
 #include "models/python_model.h"
 
 #include "models/layout.h"
-#include "models/parameter_names.h"
 
 namespace lra::models {
 
@@ -25,8 +24,5 @@ at::Tensor PythonModel::forward(const ModelInput& input, const StepRandom& rando
   }
   return module_->forward(input.tokens_BL.defined() ? input.tokens_BL : input.values_BLC, context);
 }
-
-std::vector<Parameter> PythonModel::parameter_list() const { return named_parameters_of(*this); }
-std::vector<Parameter> PythonModel::buffer_list() const { return named_buffers_of(*this); }
 
 }  // namespace lra::models

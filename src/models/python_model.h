@@ -10,7 +10,7 @@
 
 namespace lra::models {
 
-class PythonModel : public layers::Layer, public Model {
+class PythonModel : public Model {
  public:
   // `settings` is [mixer] of a run; the module's weights are a function of the seed.
   PythonModel(const TaskShape& shape, const ConfigTable& settings, uint64_t seed,
@@ -19,8 +19,6 @@ class PythonModel : public layers::Layer, public Model {
   // Throws mixers::PythonError when the module fails or returns anything but
   // logits [B, num_classes].
   at::Tensor forward(const ModelInput& input, const StepRandom& random) const override;
-  std::vector<Parameter> parameter_list() const override;
-  std::vector<Parameter> buffer_list() const override;
   at::Device device() const override { return device_; }
 
  private:

@@ -1,6 +1,6 @@
 #include "ops/convolution_silu.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/pointwise/gate.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -84,32 +84,10 @@ ConvolutionSiluGradients convolution_silu_backward_on_cpu(const Tensor& grad, co
   return to.gradients();
 }
 
-struct ConvolutionSiluFunction : torch::autograd::Function<ConvolutionSiluFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& kernel,
-                        const Tensor& bias, const Mask& mask, int64_t future) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({x, kernel, bias, tensor_or_empty(mask)});
-    ctx->saved_data["future"] = future;
-    return dispatch<"lra::convolution_silu", convolution_silu_on_cpu>(x, mask, kernel, bias,
-                                                                      future);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const Mask mask = optional_tensor(saved[3]);
-    const int64_t future = ctx->saved_data["future"].toInt();
-    if (at::GradMode::is_enabled()) {
-      const auto y = [&](const auto& in) {
-        return variable_list{composed_convolution_silu(in[0], mask, in[1], in[2], future)};
-      };
-      return composed_gradients("lra::convolution_silu", y, {saved[0], saved[1], saved[2]}, grads,
-                                5);
-    }
-    const auto [of_x, of_kernel, of_bias] =
-        dispatch<"lra::convolution_silu_backward", convolution_silu_backward_on_cpu>(
-            grads[0], saved[0], mask, saved[1], saved[2], future);
-    return {of_x, of_kernel, of_bias, Tensor(), Tensor()};
-  }
-};
+struct ConvolutionSiluFunction
+    : FusedOperator<ConvolutionSiluFunction, "lra::convolution_silu", composed_convolution_silu,
+                    "lra::convolution_silu_backward", composed_convolution_silu_backward,
+                    /*kMaskPlace=*/1> {};
 
 }  // namespace
 
@@ -136,10 +114,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("convolution_silu", [](const Tensor& x, const Mask& mask, const Tensor& kernel,
-                                const Tensor& bias, int64_t future) {
-    return ConvolutionSiluFunction::apply(x, kernel, bias, mask, future);
-  });
+  m.impl("convolution_silu", applies<ConvolutionSiluFunction>(composed_convolution_silu));
 }
 
 }  // namespace lra::ops

@@ -8,6 +8,7 @@
 #include "ops/attention/feature_attention_problem.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
+#include "ops/scan/matrix_scan_problem.h"
 #include "ops/scan/selective_scan_problem.h"
 
 namespace lra::ops::meta {
@@ -92,21 +93,31 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward(const Tensor&,
   return {contiguous_like(x), contiguous_like(a), contiguous_like(c), result({x.sym_size(2)}, a)};
 }
 
-SelectiveScanGradients selective_scan_backward(const Tensor&, const Tensor& x, const Tensor&,
-                                               const Tensor& a, const Tensor& b, const Tensor& c,
-                                               const Tensor& dt_bias, const MaybeTensor&,
-                                               const MaybeTensor&, bool, const MaybeTensor&,
-                                               const MaybeTensor&, const MaybeTensor& frequency) {
-  const Tensor of_bias = result({b.sym_size(3), a.sym_size(1)}, a);
-  return {contiguous_like(x),
-          contiguous_like(x),
+std::tuple<Tensor, Tensor> selective_scan_forward(const SelectiveScanInput& in) {
+  return {contiguous_like(in.x_BLD), result({kept_states(in.x_BLD, in.b_BLGN)}, in.a_ND)};
+}
+SelectiveScanGradients selective_scan_backward(const Tensor&, const SelectiveScanInput& in,
+                                               const MaybeTensor&) {
+  const Tensor &a = in.a_ND, &b = in.b_BLGN, &frequency = in.frequency_ND;
+  return {contiguous_like(in.x_BLD),
+          contiguous_like(in.x_BLD),
           contiguous_like(a),
           contiguous_like(b),
-          contiguous_like(c),
-          contiguous_like(dt_bias),
-          of_bias,
-          contiguous_like(dt_bias),
-          frequency ? contiguous_like(*frequency) : result({0}, a)};
+          contiguous_like(in.c_BLGN),
+          contiguous_like(in.dt_bias_D),
+          result({b.sym_size(3), a.sym_size(1)}, a),
+          contiguous_like(in.dt_bias_D),
+          frequency.defined() ? contiguous_like(frequency) : result({0}, a)};
+}
+
+Tensor matrix_scan(const MatrixScanInput& in) { return contiguous_like(in.v_BLHV); }
+MatrixScanGradients matrix_scan_backward(const Tensor&, const MatrixScanInput& in) {
+  const auto like = [](const Tensor& t, const Tensor& otherwise) {
+    return t.defined() ? contiguous_like(t) : result({0}, otherwise);
+  };
+  return {contiguous_like(in.q_BLGK),           contiguous_like(in.k_BLGK),
+          contiguous_like(in.v_BLHV),           contiguous_like(in.log_decay_BLHK),
+          like(in.beta_BLH, in.log_decay_BLHK), like(in.reads_BLGK, in.k_BLGK)};
 }
 
 Stack attention_forward(Values values) {
@@ -196,29 +207,15 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   });
   m.impl("diagonal_scan", like_first<In, In, MaybeIn, MaybeIn>);
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
-  m.impl("selective_scan_backward", selective_scan_backward);
-  m.impl(
-      "selective_scan_forward",
-      [](const Tensor& x, const Tensor&, const Tensor& a, const Tensor& b, const Tensor&,
-         const Tensor&, const MaybeTensor&, const MaybeTensor&, bool, const MaybeTensor&,
-         const MaybeTensor&) { return Two(contiguous_like(x), result({kept_states(x, b)}, a)); });
+  m.impl("selective_scan_forward", selective_scan_kernel<selective_scan_forward>);
+  m.impl("selective_scan_backward", selective_scan_backward_kernel<selective_scan_backward>);
   m.impl("gated_scan", like_second<int64_t, MaybeIn>);
   m.impl("gated_scan_backward",
          [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {
            return Two(contiguous_like(a), contiguous_like(h));
          });
-  m.impl("matrix_scan",
-         [](const Tensor&, const Tensor&, const Tensor& v, const Tensor&, const MaybeTensor&,
-            int64_t, const MaybeTensor&, bool, const MaybeTensor&) { return contiguous_like(v); });
-  m.impl(
-      "matrix_scan_backward",
-      [](const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-         const MaybeTensor& beta, int64_t, const MaybeTensor&, bool, const MaybeTensor& reads) {
-        return std::tuple(contiguous_like(q), contiguous_like(k), contiguous_like(v),
-                          contiguous_like(log_decay),
-                          beta ? contiguous_like(*beta) : result({0}, log_decay),
-                          reads ? contiguous_like(*reads) : result({0}, k));
-      });
+  m.impl("matrix_scan", matrix_scan_kernel<matrix_scan>);
+  m.impl("matrix_scan_backward", matrix_scan_backward_kernel<matrix_scan_backward>);
   m.impl("rotate_tracks", like_first<int64_t, MaybeIn, bool>);
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {

@@ -1,7 +1,7 @@
 // Shards of prepared datasets: whatever the file and its manifest say, what is handed out lies
 // within the file.
 // Covers: src/data/shard_view.cpp src/io/byte_reader.cpp
-// Without: seek expect_end f32 f64 ByteReader::text
+// Without: expect_end f32 f64 ByteReader::text
 #include <vector>
 
 #include "base/hash.h"

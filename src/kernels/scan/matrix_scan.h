@@ -79,7 +79,8 @@ class MatrixScanRows {
         heads_(p.heads),
         first_(task / p.heads * p.length),
         head_(task % p.heads),
-        key_head_(head_ * p.key_heads / p.heads),
+        first_key_(head_ * p.key_heads / p.heads * p.keys),
+        first_value_(head_ * p.values),
         reversed_(head_ >= p.heads - p.reversed_heads) {}
 
   // The first number of row `time` of an array [batch, length, heads, width]; times from `length`
@@ -87,22 +88,12 @@ class MatrixScanRows {
   constexpr int64_t at(int64_t time, int64_t width) const {
     return (row(time) * heads_ + head_) * width;
   }
-  // The same in rows of these distances, of keys or values.
-  template <typename T>
-  constexpr int64_t at_q(const MatrixScan<T>& p, int64_t time) const {
-    return row(time) * p.q_row + key_head_ * p.keys;
+  // The same in an array of keys or of values whose rows have this distance.
+  constexpr int64_t at_key(int64_t time, int64_t distance) const {
+    return row(time) * distance + first_key_;
   }
-  template <typename T>
-  constexpr int64_t at_k(const MatrixScan<T>& p, int64_t time) const {
-    return row(time) * p.k_row + key_head_ * p.keys;
-  }
-  template <typename T>
-  constexpr int64_t at_r(const MatrixScan<T>& p, int64_t time) const {
-    return row(time) * p.r_row + key_head_ * p.keys;
-  }
-  template <typename T>
-  constexpr int64_t at_v(const MatrixScan<T>& p, int64_t time) const {
-    return row(time) * p.v_row + head_ * p.values;
+  constexpr int64_t at_value(int64_t time, int64_t distance) const {
+    return row(time) * distance + first_value_;
   }
 
   const int64_t length;
@@ -111,7 +102,7 @@ class MatrixScanRows {
   constexpr int64_t row(int64_t time) const {
     return first_ + (reversed_ && time < length ? length - 1 - time : time);
   }
-  const int64_t heads_, first_, head_, key_head_;
+  const int64_t heads_, first_, head_, first_key_, first_value_;
   const bool reversed_;
 };
 

@@ -106,13 +106,13 @@ struct MatrixWalk {
   MatrixScratch scratch = {};
 
   __device__ float q(const MatrixScanRows& rows, int64_t t, int64_t n) const {
-    return static_cast<float>(p.q[rows.at_q(p, t) + n]);
+    return static_cast<float>(p.q[rows.at_key(t, p.q_row) + n]);
   }
   __device__ float k(const MatrixScanRows& rows, int64_t t, int64_t n) const {
-    return static_cast<float>(p.k[rows.at_k(p, t) + n]);
+    return static_cast<float>(p.k[rows.at_key(t, p.k_row) + n]);
   }
   __device__ float v(const MatrixScanRows& rows, int64_t t, int64_t n) const {
-    return static_cast<float>(p.v[rows.at_v(p, t) + n]);
+    return static_cast<float>(p.v[rows.at_value(t, p.v_row) + n]);
   }
   __device__ float decay(const MatrixScanRows& rows, int64_t t, int64_t n) const {
     return expf(p.log_decay[rows.at(t, p.decays) + (p.decays == 1 ? 0 : n)]);

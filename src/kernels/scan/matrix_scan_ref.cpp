@@ -25,10 +25,10 @@ class MatrixHead {
   W decay(int64_t t, int64_t n) const {
     return std::exp(p_.log_decay[rows.at(t, p_.decays) + (p_.decays == 1 ? 0 : n)]);
   }
-  W q(int64_t t, int64_t n) const { return static_cast<W>(p_.q[rows.at_q(p_, t) + n]); }
-  W k(int64_t t, int64_t n) const { return static_cast<W>(p_.k[rows.at_k(p_, t) + n]); }
+  W q(int64_t t, int64_t n) const { return static_cast<W>(p_.q[rows.at_key(t, p_.q_row) + n]); }
+  W k(int64_t t, int64_t n) const { return static_cast<W>(p_.k[rows.at_key(t, p_.k_row) + n]); }
   W r(int64_t t, int64_t n) const {
-    return p_.r ? static_cast<W>(p_.r[rows.at_r(p_, t) + n]) : k(t, n);
+    return p_.r ? static_cast<W>(p_.r[rows.at_key(t, p_.r_row) + n]) : k(t, n);
   }
   W beta(int64_t t) const { return p_.beta[rows.at(t, 1)]; }
 
@@ -36,7 +36,7 @@ class MatrixHead {
   void step(int64_t t, const Matrix& before, Matrix& after) {
     for_each([&](int64_t n, int64_t m, size_t at) {
       decayed[at] = decay(t, n) * before[at];
-      if (n == 0) e[static_cast<size_t>(m)] = static_cast<W>(p_.v[rows.at_v(p_, t) + m]);
+      if (n == 0) e[static_cast<size_t>(m)] = static_cast<W>(p_.v[rows.at_value(t, p_.v_row) + m]);
     });
     if (p_.delta) {
       for_each([&](int64_t n, int64_t m, size_t at) {

@@ -46,11 +46,11 @@ class MatrixTask {
   }
 
   void read_chunk(int64_t begin, const MatrixChunk& c) const {
-    const auto q_at = [&](int64_t t) { return p_.q + rows_.at_q(p_, t); };
-    const auto k_at = [&](int64_t t) { return p_.k + rows_.at_k(p_, t); };
+    const auto q_at = [&](int64_t t) { return p_.q + rows_.at_key(t, p_.q_row); };
+    const auto k_at = [&](int64_t t) { return p_.k + rows_.at_key(t, p_.k_row); };
     read_rows(p_.keys, begin, c.keys, c.q, q_at);
     read_rows(p_.keys, begin, c.keys, c.k, k_at);
-    const auto r_at = [&](int64_t t) { return p_.r + rows_.at_r(p_, t); };
+    const auto r_at = [&](int64_t t) { return p_.r + rows_.at_key(t, p_.r_row); };
     if (c.r != c.k) read_rows(p_.keys, begin, c.keys, c.r, r_at);
     if (p_.decays == p_.keys) {
       read(p_.log_decay, p_.keys, begin, c.keys, c.decay);
@@ -70,7 +70,7 @@ class MatrixTask {
   // u of a chunk after c.state; `errors` [16, values] becomes what beta multiplies: v, with kDelta
   // v - S^T r.
   void read_u(int64_t begin, const MatrixChunk& c, float* errors) const {
-    const auto v_at = [&](int64_t t) { return p_.v + rows_.at_v(p_, t); };
+    const auto v_at = [&](int64_t t) { return p_.v + rows_.at_value(t, p_.v_row); };
     read_rows(p_.values, begin, c.values, p_.beta == nullptr ? c.u : errors, v_at);
     if constexpr (!kDelta) return times_beta(begin, c, errors);
     gemm({kChunkRows, c.values, c.keys},

@@ -43,25 +43,20 @@ class GatedDeltaNet : public SequenceLayer {
     if (config.key_dim == 0) config_.key_dim = std::max<int64_t>(1, 3 * dim / (4 * heads));
     if (config.value_dim == 0) config_.value_dim = 2 * config_.key_dim;
     const int64_t values = heads * config_.value_dim, mixed = 2 * heads * config_.key_dim + values;
-    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
-      return register_parameter(name, init.of(name).xavier(rows, columns));
-    };
-    qkv_ = xavier("qkv_weight", mixed, dim);
-    conv_ = register_parameter(
-        "conv_weight",
-        init.of("conv_weight")
-            .normal({mixed, config.conv_width}, 1 / std::sqrt(double(config.conv_width))));
-    beta_ = xavier("beta_weight", heads, dim);
+    qkv_ = add_xavier("qkv_weight", init, mixed, dim);
+    conv_ = add_normal("conv_weight", init, {mixed, config.conv_width},
+                       layers::inverse_root(config.conv_width));
+    beta_ = add_xavier("beta_weight", init, heads, dim);
     if (config.decay) {
-      decay_ = xavier("decay_weight", heads, dim);
+      decay_ = add_xavier("decay_weight", init, heads, dim);
       dt_bias_ = register_in_group(
           "ssm", "dt_bias", step_bias(init.of("dt_bias"), heads, config.dt_min, config.dt_max));
       a_log_ = register_in_group("ssm", "a_log",
                                  uniform_rate_logs(init.of("a_log"), heads, 0, config.a_max));
     }
-    if (config.gate) gate_ = xavier("gate_weight", values, dim);
+    if (config.gate) gate_ = add_xavier("gate_weight", init, values, dim);
     norm_ = register_parameter("norm_weight", init.ones({config_.value_dim}));
-    out_ = xavier("out_weight", dim, values);
+    out_ = add_xavier("out_weight", init, dim, values);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
@@ -80,7 +75,7 @@ class GatedDeltaNet : public SequenceLayer {
         config_.decay ? decaying_steps(ops::linear(u_BLD, decay_), dt_bias_, a_log_).log_decay_BLH1
                       : at::zeros_like(beta).unsqueeze(3);
     const Tensor o =
-        ops::matrix_scan({.q_BLGK = rows_of_length(1 / std::sqrt(double(config_.key_dim)),
+        ops::matrix_scan({.q_BLGK = rows_of_length(layers::inverse_root(config_.key_dim),
                                                    of_heads(mixed[0]), kKeyNormEps),
                           .k_BLGK = rows_of_length(1, of_heads(mixed[1]), kKeyNormEps),
                           .v_BLHV = of_heads(mixed[2]),

@@ -38,16 +38,13 @@ class Gla : public SequenceLayer {
     or_default(config_.key_dim, dim / (2 * heads));
     or_default(config_.value_dim, dim / heads);
     const int64_t keys = heads * config_.key_dim, values = heads * config_.value_dim;
-    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
-      return register_parameter(name, init.of(name).xavier(rows, columns));
-    };
-    qkv_ = xavier("qkv_weight", 2 * keys + values, dim);
-    decay_in_ = xavier("decay_in_weight", config.rank, dim);
-    decay_out_ = xavier("decay_out_weight", keys, config.rank);
+    qkv_ = add_xavier("qkv_weight", init, 2 * keys + values, dim);
+    decay_in_ = add_xavier("decay_in_weight", init, config.rank, dim);
+    decay_out_ = add_xavier("decay_out_weight", init, keys, config.rank);
     decay_bias_ = register_parameter("decay_bias", init.ones({keys}) * config.decay_bias);
-    gate_ = xavier("gate_weight", values, dim);
+    gate_ = add_xavier("gate_weight", init, values, dim);
     norm_ = register_parameter("norm_weight", init.ones({config_.value_dim}));
-    out_ = xavier("out_weight", dim, values);
+    out_ = add_xavier("out_weight", init, dim, values);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {

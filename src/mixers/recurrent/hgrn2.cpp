@@ -41,14 +41,14 @@ class Hgrn2 : public SequenceLayer {
     }
     heads_ = dim / width;
     check_halves("mixer.head_channels", heads_, bidirectional_);
-    in_ = register_parameter("in_weight", init.of("in_weight").xavier(3 * dim, dim));
+    in_ = add_xavier("in_weight", init, 3 * dim, dim);
     const auto layer = static_cast<double>(shape.layer);
     const double bound = config.lower_bound >= 0 ? config.lower_bound : layer / (layer + 1);
     if (bound > 0) {
       bound_ = register_parameter("bound", init.ones({dim}) * std::log(bound / (1 - bound)));
     }
     norm_ = register_parameter("norm_weight", init.ones({dim}));
-    out_ = register_parameter("out_weight", init.of("out_weight").xavier(dim, dim));
+    out_ = add_xavier("out_weight", init, dim, dim);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {

@@ -67,18 +67,16 @@ class LinearRnn : public SequenceLayer {
 
   LinearRnn(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
     const int64_t dim = shape.model_dim, states = config.states;
-    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
     w_ = register_in_group(
         "ssm", "w",
-        (config.radius * scale(states) *
+        (config.radius * layers::inverse_root(states) *
          orthogonal_features(states, states, FeatureNorms::kFixed, init.of("w").key()))
             .to(init.device()));
-    b_ = register_parameter(
-        "b", init.of("b").normal({states, dim},
-                                 std::sqrt(1 - config.radius * config.radius) * scale(dim)));
-    c_ = register_parameter(
-        "c", init.of("c").normal({dim, config.bidirectional ? 2 : 1, states}, scale(states)));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    b_ = add_normal("b", init, {states, dim},
+                    std::sqrt(1 - config.radius * config.radius) * layers::inverse_root(dim));
+    c_ = add_normal("c", init, {dim, config.bidirectional ? 2 : 1, states},
+                    layers::inverse_root(states));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 

@@ -39,16 +39,17 @@ class Linoss : public SequenceLayer {
   Linoss(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : is_implicit_(config.discretization == "im") {
     const int64_t dim = shape.model_dim, states = config.states;
-    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
     const auto from_0_to_1 = [&](const char* name) {
       return register_in_group("ssm", name, init.of(name).uniform({states}, 0.5) + 0.5);
     };
     a_ = from_0_to_1("a");
     step_ = from_0_to_1("step");
-    b_ = register_in_group("b", "b", init.of("b").uniform({2, states, dim}, scale(dim)));
-    c_ = register_parameter(
-        "c", init.of("c").uniform({dim, config.bidirectional ? 2 : 1, 2, states}, scale(states)));
-    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    b_ = register_in_group("b", "b",
+                           init.of("b").uniform({2, states, dim}, layers::inverse_root(dim)));
+    c_ =
+        register_parameter("c", init.of("c").uniform({dim, config.bidirectional ? 2 : 1, 2, states},
+                                                     layers::inverse_root(states)));
+    skip_ = add_normal("skip", init, {dim}, 1);
     output_ = add<layers::GatedOutput>("output", init, dim, config.output);
   }
 

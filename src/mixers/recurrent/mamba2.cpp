@@ -40,14 +40,13 @@ class Mamba2 : public SequenceLayer {
                                            : std::max<int64_t>(1, inner_ / 4)),
         heads_(inner_ / head_dim_),
         groups_(config.bidirectional ? 2 : 1) {
-    check();
+    check_divides("mixer.head_channels", head_dim_, inner_);
+    check_halves("mixer.head_channels", heads_, config.bidirectional);
+    check_order("mixer.a_min", config.a_min, "mixer.a_max", config.a_max);
     const int64_t dim = shape.model_dim, mixed = inner_ + 2 * groups_ * config.states;
-    const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
-      return register_parameter(
-          name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
-    };
-    in_ = normal("in_weight", {inner_ + mixed + heads_, dim}, dim);
-    conv_ = normal("conv_weight", {mixed, config.conv_width}, config.conv_width);
+    in_ = add_normal("in_weight", init, {inner_ + mixed + heads_, dim}, layers::inverse_root(dim));
+    conv_ = add_normal("conv_weight", init, {mixed, config.conv_width},
+                       layers::inverse_root(config.conv_width));
     conv_bias_ = register_parameter("conv_bias", init.zeros({mixed}));
     dt_bias_ = register_in_group(
         "ssm", "dt_bias", step_bias(init.of("dt_bias"), heads_, config.dt_min, config.dt_max));
@@ -55,7 +54,7 @@ class Mamba2 : public SequenceLayer {
         "ssm", "a_log", uniform_rate_logs(init.of("a_log"), heads_, config.a_min, config.a_max));
     skip_ = register_in_group("ssm", "skip", init.ones({heads_}));
     norm_ = register_parameter("norm_weight", init.ones({inner_}));
-    out_ = normal("out_weight", {dim, inner_}, inner_);
+    out_ = add_normal("out_weight", init, {dim, inner_}, layers::inverse_root(inner_));
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
@@ -86,19 +85,6 @@ class Mamba2 : public SequenceLayer {
   }
 
  private:
-  void check() const {
-    if (inner_ % head_dim_ != 0) {
-      throw Error({.where = "mixer.head_channels",
-                   .what = std::to_string(head_dim_) + " does not divide " +
-                           std::to_string(inner_) + " channels",
-                   .expected = "a divisor of mixer.expand times the width of the model"});
-    }
-    check_halves("mixer.head_channels", heads_, config_.bidirectional);
-    if (config_.a_min > config_.a_max) {
-      throw Error(
-          {.where = "mixer.a_min", .what = "is above mixer.a_max", .expected = "at most it"});
-    }
-  }
   Config config_;
   int64_t inner_, head_dim_, heads_, groups_;  // E, P, H; directions
   Tensor in_, out_;                            // [2 E + 2 groups N + H, D], [D, E]

@@ -38,18 +38,11 @@ class MLstm : public SequenceLayer {
   MLstm(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.expand * shape.model_dim) {
     check_halves("mixer.num_heads", config.num_heads, config.bidirectional);
-    const auto refuse_unless_divides = [&](const char* name, int64_t count) {
-      if (inner_ % count == 0) return;
-      throw Error({.where = std::string("mixer.") + name,
-                   .what = std::to_string(count) + " does not divide " + std::to_string(inner_) +
-                           " channels",
-                   .expected = "a divisor of mixer.expand times the width of the model"});
-    };
-    refuse_unless_divides("num_heads", config.num_heads);
-    refuse_unless_divides("block", config.block);
+    check_divides("mixer.num_heads", config.num_heads, inner_);
+    check_divides("mixer.block", config.block, inner_);
     const int64_t dim = shape.model_dim, heads = config.num_heads, block = config.block;
     const auto normal = [&](const char* name, at::IntArrayRef sizes, double variance) {
-      return register_parameter(name, init.of(name).normal(sizes, std::sqrt(variance)));
+      return add_normal(name, init, sizes, std::sqrt(variance));
     };
     const double small = 0.4 / static_cast<double>(dim);
     up_ = normal("up_weight", {2 * inner_, dim}, small);
@@ -129,7 +122,7 @@ class MLstm : public SequenceLayer {
            both(s.bound_BLH, back.bound_BLH)};
     }
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
-    const double scale = 1 / std::sqrt(static_cast<double>(inner_ / heads));
+    const double scale = layers::inverse_root(inner_ / heads);
     const Tensor o = ops::matrix_scan({.q_BLGK = of_heads(q),
                                        .k_BLGK = of_heads(k),
                                        .v_BLHV = at::constant_pad_nd(of_heads(v), {0, 1}, 1),

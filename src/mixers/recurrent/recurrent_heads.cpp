@@ -1,6 +1,5 @@
 #include "mixers/recurrent/recurrent_heads.h"
 
-#include "mixers/state_space.h"
 #include "ops/pointwise/activation.h"
 #include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
@@ -15,6 +14,15 @@ void check_halves(const char* setting, int64_t count, bool bidirectional) {
                .what = "makes " + std::to_string(count) + ", which have no half",
                .expected = "an even number, half of it for each direction",
                .advice = "mixer.bidirectional=false has one direction"});
+}
+
+void check_divides(const char* setting, int64_t count, int64_t channels, const char* is_not,
+                   const char* expected) {
+  if (channels % count == 0) return;
+  throw Error(
+      {.where = setting,
+       .what = std::to_string(count) + " " + is_not + " " + std::to_string(channels) + " channels",
+       .expected = expected});
 }
 
 DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_t>& parts,
@@ -40,9 +48,7 @@ Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& ra
 
 Tensor uniform_rate_logs(const layers::Initializer& init, int64_t count, double least,
                          double most) {
-  const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
-  const Tensor from_0_to_1 = 0.5 - host.uniform({count}, 0.5).to(at::kDouble);  // (0, 1]
-  return (least + (most - least) * from_0_to_1).log().to(init.device(), at::kFloat);
+  return (least + (most - least) * uniform_on_cpu(init, count)).log().to(init.device(), at::kFloat);
 }
 
 Tensor rows_of_length(double length, const Tensor& x, double eps) {

@@ -7,12 +7,19 @@
 #include <vector>
 
 #include "mixers/sequence_layer.h"
+#include "mixers/state_space.h"
 
 namespace lra::mixers {
 
 // Throws lra::Error unless `count` of what the setting says is even, where there are two
 // directions.
 void check_halves(const char* setting, int64_t count, bool bidirectional);
+
+// Throws lra::Error unless `count`, that of the setting, divides the channels: "4 blocks do not
+// divide 6 channels".
+void check_divides(const char* setting, int64_t count, int64_t channels,
+                   const char* is_not = "does not divide",
+                   const char* expected = "a divisor of mixer.expand times the width of the model");
 
 // The kernel of a depthwise convolution (ops/long_convolution.h) from a weight [E, W], where
 // weight[e, j] multiplies the token j positions earlier. With two directions, the second half of

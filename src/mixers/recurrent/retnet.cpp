@@ -39,13 +39,10 @@ class RetNet : public SequenceLayer {
                    .expected = "an even number"});
     }
     const int64_t keys = heads * config_.key_dim, values = heads * config_.value_dim;
-    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
-      return register_parameter(name, init.of(name).xavier(rows, columns));
-    };
-    qkv_ = xavier("qkv_weight", 2 * keys + values, dim);
-    gate_ = xavier("gate_weight", values, dim);
+    qkv_ = add_xavier("qkv_weight", init, 2 * keys + values, dim);
+    gate_ = add_xavier("gate_weight", init, values, dim);
     norm_ = register_parameter("norm_weight", init.ones({config_.value_dim}));
-    out_ = xavier("out_weight", dim, values);
+    out_ = add_xavier("out_weight", init, dim, values);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {

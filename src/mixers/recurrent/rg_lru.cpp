@@ -31,16 +31,17 @@ class RgLru : public SequenceLayer {
 
   RgLru(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), inner_(config.inner_dim > 0 ? config.inner_dim : shape.model_dim) {
-    check();
+    check_halves("mixer.inner_dim", inner_, config.bidirectional);
+    check_divides("mixer.blocks", config.blocks, inner_, "blocks do not divide",
+                  "a divisor of the channels of the recurrence");
+    check_order("mixer.r_min", config.r_min, "mixer.r_max", config.r_max);
     const int64_t width = inner_ / config.blocks;
     gate_ = add<layers::Linear>("gate", init, inner_, shape.model_dim);
     input_ = add<layers::Linear>("input", init, inner_, shape.model_dim);
-    conv_ = register_parameter("conv_weight",
-                               init.of("conv_weight").normal({inner_, config.conv_width}, 0.1));
+    conv_ = add_normal("conv_weight", init, {inner_, config.conv_width}, 0.1);
     conv_bias_ = register_parameter("conv_bias", init.zeros({inner_}));
     const auto gate = [&](const char* name) {
-      return register_parameter(
-          name, init.of(name).normal({config.blocks, width, width}, 1 / std::sqrt(double(width))));
+      return add_normal(name, init, {config.blocks, width, width}, layers::inverse_root(width));
     };
     a_weight_ = gate("a_weight");
     a_bias_ = register_parameter("a_bias", init.zeros({inner_}));
@@ -75,19 +76,6 @@ class RgLru : public SequenceLayer {
 
  private:
   int64_t reversed_channels() const { return config_.bidirectional ? inner_ / 2 : 0; }
-  void check() const {
-    check_halves("mixer.inner_dim", inner_, config_.bidirectional);
-    if (inner_ % config_.blocks != 0) {
-      throw Error({.where = "mixer.blocks",
-                   .what = std::to_string(config_.blocks) + " blocks do not divide " +
-                           std::to_string(inner_) + " channels",
-                   .expected = "a divisor of the channels of the recurrence"});
-    }
-    if (config_.r_min > config_.r_max) {
-      throw Error(
-          {.where = "mixer.r_min", .what = "is above mixer.r_max", .expected = "at most it"});
-    }
-  }
   // Bool [B or 1, L, E]: the first token of each channel's direction.
   Tensor is_first(const Tensor& x, const Tensor& mask_BL) const {
     const int64_t length = x.size(1), reversed = reversed_channels();

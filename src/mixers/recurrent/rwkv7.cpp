@@ -55,22 +55,19 @@ class Rwkv7 : public SequenceLayer {
       const double steps = std::round(factor * std::sqrt(static_cast<double>(dim)) / 32);
       return given > 0 ? given : 32 * std::max<int64_t>(1, static_cast<int64_t>(steps));
     };
-    const auto xavier = [&](const char* name, int64_t rows, int64_t columns) {
-      return register_parameter(name, init.of(name).xavier(rows, columns));
-    };
     const auto filled = [&](const char* name, double value) {
       return register_parameter(name, value * init.ones({dim}));
     };
     mix_ = register_parameter("mix", first_mixes(dim).to(init.device(), at::kFloat));
-    r_ = xavier("r_weight", dim, dim);
-    k_ = xavier("k_weight", dim, dim);
-    v_ = xavier("v_weight", dim, dim);
-    decay_in_ = xavier("decay_in_weight", rank(config.rank, 2.5), dim);
-    decay_out_ = xavier("decay_out_weight", dim, decay_in_.size(0));
-    rate_in_ = xavier("rate_in_weight", rank(config.rank, 2.5), dim);
-    rate_out_ = xavier("rate_out_weight", dim, rate_in_.size(0));
-    gate_in_ = xavier("gate_in_weight", rank(config.gate_rank, 5), dim);
-    gate_out_ = xavier("gate_out_weight", dim, gate_in_.size(0));
+    r_ = add_xavier("r_weight", init, dim, dim);
+    k_ = add_xavier("k_weight", init, dim, dim);
+    v_ = add_xavier("v_weight", init, dim, dim);
+    decay_in_ = add_xavier("decay_in_weight", init, rank(config.rank, 2.5), dim);
+    decay_out_ = add_xavier("decay_out_weight", init, dim, decay_in_.size(0));
+    rate_in_ = add_xavier("rate_in_weight", init, rank(config.rank, 2.5), dim);
+    rate_out_ = add_xavier("rate_out_weight", init, dim, rate_in_.size(0));
+    gate_in_ = add_xavier("gate_in_weight", init, rank(config.gate_rank, 5), dim);
+    gate_out_ = add_xavier("gate_out_weight", init, dim, gate_in_.size(0));
     const auto of_group = [&](const char* name, const Tensor& bias) {
       const Tensor repeated = bias.repeat({directions_}).to(init.device(), at::kFloat);
       return register_in_group("ssm", name, repeated);
@@ -82,7 +79,7 @@ class Rwkv7 : public SequenceLayer {
     bonus_ = filled("bonus", -0.04);
     norm_ = filled("norm_weight", 1);
     norm_bias_ = filled("norm_bias", 0);
-    out_ = xavier("out_weight", dim, dim);
+    out_ = add_xavier("out_weight", init, dim, dim);
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {

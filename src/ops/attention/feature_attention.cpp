@@ -1,7 +1,7 @@
 #include "ops/attention/feature_attention.h"
 
 #include "ops/attention/feature_attention_problem.h"
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan.h"
 
@@ -73,43 +73,32 @@ Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view feat
   return out.to(qkv_BL3HE.scalar_type());
 }
 
-Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
-                 double offset, double eps) {
-  return std::get<0>(
-      dispatch<"lra::packed_feature_attention_forward", feature_attention_forward_impl>(
-          qkv, features, mask, offset, eps));
+std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+  return dispatch<"lra::packed_feature_attention_forward", feature_attention_forward_impl>(
+      qkv, features, mask, offset, eps);
 }
 
-struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const std::string& features,
-                        const MaybeTensor& mask, double offset, double eps) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, sums] =
-        dispatch<"lra::packed_feature_attention_forward", feature_attention_forward_impl>(
-            qkv, features, mask, offset, eps);
-    ctx->save_for_backward({qkv, out, sums, tensor_or_empty(mask)});
-    ctx->saved_data["features"] = features;
-    ctx->saved_data["offset"] = offset;
-    ctx->saved_data["eps"] = eps;
-    return out;
+Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
+                 double offset, double eps) {
+  return std::get<0>(call_forward(qkv, features, mask, offset, eps));
+}
+
+struct FeatureAttentionFunction
+    : FusedFunction<FeatureAttentionFunction, composed_feature_attention> {
+  static constexpr const char* kName = "lra::packed_feature_attention";
+  static constexpr size_t kMask = 1;
+
+  static variable_list fused(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
+                             double offset, double eps) {
+    const auto [out, sums] = call_forward(qkv, features, mask, offset, eps);
+    return {out, out, sums};
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto s = ctx->get_saved_variables();
-    const std::string& features = ctx->saved_data["features"].toStringRef();
-    const MaybeTensor mask = optional_tensor(s[3]);
-    const double offset = ctx->saved_data["offset"].toDouble();
-    const double eps = ctx->saved_data["eps"].toDouble();
-    if (at::GradMode::is_enabled()) {
-      return composed_gradients(
-          "lra::packed_feature_attention",
-          [&](const auto& in) {
-            return variable_list{composed_feature_attention(in[0], features, mask, offset, eps)};
-          },
-          {s[0]}, {grads[0]}, 5);
-    }
-    return {dispatch<"lra::packed_feature_attention_backward", feature_attention_backward_impl>(
-                grads[0], s[0], s[1], s[2], features, mask, offset, eps),
-            Tensor(), Tensor(), Tensor(), Tensor()};
+  static Tensor gradients(const Tensor& grad, const variable_list& kept, const Tensor& qkv,
+                          c10::string_view features, const MaybeTensor& mask, double offset,
+                          double eps) {
+    return dispatch<"lra::packed_feature_attention_backward", feature_attention_backward_impl>(
+        grad, qkv, kept[0], kept[1], features, mask, offset, eps);
   }
 };
 
@@ -163,10 +152,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
-                                        const MaybeTensor& mask, double offset, double eps) {
-    return FeatureAttentionFunction::apply(qkv, std::string(features), mask, offset, eps);
-  });
+  m.impl("packed_feature_attention", applies<FeatureAttentionFunction>(out_alone));
 }
 
 }  // namespace lra::ops

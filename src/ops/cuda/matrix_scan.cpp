@@ -9,18 +9,16 @@ namespace cuda = kernels::cuda;
 
 // Kernels take keys and values up to a width, and the delta rule without reads of its own.
 constexpr int64_t kMostWidth = 1024;
-bool is_composed(const Tensor& q, const Tensor& v, const MaybeTensor& reads) {
-  return reads || std::max(q.size(3), v.size(3)) > kMostWidth;
+bool is_composed(const MatrixScanInput& in) {
+  return in.reads_BLGK.defined() || std::max(in.q_BLGK.size(3), in.v_BLHV.size(3)) > kMostWidth;
 }
 
-Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-               const MaybeTensor& beta, int64_t reversed_heads, const MaybeTensor& mask, bool delta,
-               const MaybeTensor& reads) {
-  const OnDeviceOf device(q, {k, v, log_decay, beta, mask, reads});
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
-  if (is_composed(q, v, reads)) {
-    return composed_matrix_scan(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
-  }
+Tensor forward(const MatrixScanInput& input) {
+  const Tensor &q = input.q_BLGK, &v = input.v_BLHV;
+  const OnDeviceOf device(
+      q, {input.k_BLGK, v, input.log_decay_BLHK, input.beta_BLH, input.mask_BL, input.reads_BLGK});
+  const MatrixScanArguments in(input);
+  if (is_composed(input)) return composed_matrix_scan(input);
   const Tensor o = at::empty(v.sizes(), v.options());
   with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {
     cuda::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o), device.stream());
@@ -28,18 +26,13 @@ Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
   return o;
 }
 
-MatrixScanGradients backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
-                             const Tensor& log_decay, const MaybeTensor& beta,
-                             int64_t reversed_heads, const MaybeTensor& mask, bool delta,
-                             const MaybeTensor& reads) {
-  const OnDeviceOf device(q, {grad, k, v, log_decay, beta, mask, reads});
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
-  if (is_composed(q, v, reads)) {
-    return composed_matrix_scan_backward(grad, q, k, v, log_decay, beta, reversed_heads, mask,
-                                         delta, reads);
-  }
+MatrixScanGradients backward(const Tensor& grad, const MatrixScanInput& input) {
+  const OnDeviceOf device(input.q_BLGK, {grad, input.k_BLGK, input.v_BLHV, input.log_decay_BLHK,
+                                         input.beta_BLH, input.mask_BL, input.reads_BLGK});
+  const MatrixScanArguments in(input);
+  if (is_composed(input)) return composed_matrix_scan_backward(grad, input);
   const MatrixScanResults results(in, grad);
-  with_device_type(q, "lra::matrix_scan", [&]<typename T>(T) {
+  with_device_type(in.q, "lra::matrix_scan", [&]<typename T>(T) {
     const auto problem = results.problem<T>();
     const Tensor scratch =
         at::empty({cuda::matrix_scan_scratch(problem.problem)}, in.log_decay.options());
@@ -51,8 +44,8 @@ MatrixScanGradients backward(const Tensor& grad, const Tensor& q, const Tensor& 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
-  m.impl("matrix_scan", forward);
-  m.impl("matrix_scan_backward", backward);
+  m.impl("matrix_scan", matrix_scan_kernel<forward>);
+  m.impl("matrix_scan_backward", matrix_scan_backward_kernel<backward>);
 }
 
 }  // namespace lra::ops::device

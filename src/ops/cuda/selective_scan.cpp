@@ -8,44 +8,45 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-Tensor forward(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b, const Tensor& c,
-               const Tensor& dt_bias, const MaybeTensor& bias, const MaybeTensor& skip,
-               bool reversed, const MaybeTensor& mask, const MaybeTensor& frequency) {
-  const OnDeviceOf device(x, {dt, a, b, c, dt_bias, bias, skip, mask, frequency});
-  if (frequency) {  // kernels have real states
-    return composed_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask, frequency);
-  }
-  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask, frequency);
+Tensor forward(const SelectiveScanInput& input) {
+  const OnDeviceOf device(input.x_BLD,
+                          {input.dt_BLD, input.a_ND, input.b_BLGN, input.c_BLGN, input.dt_bias_D,
+                           input.bias_ND, input.skip_D, input.mask_BL, input.frequency_ND});
+  // Kernels have real states.
+  if (input.frequency_ND.defined()) return composed_selective_scan(input);
+  const SelectiveScanArguments in(input);
   const Tensor y = at::empty_like(in.x);
-  with_device_type(x, "lra::selective_scan", [&]<typename T>(T) {
+  with_device_type(y, "lra::selective_scan", [&]<typename T>(T) {
     cuda::selective_scan_forward<T>(in.problem<T>(), mutable_data<T>(y), device.stream());
   });
   return y;
 }
 
-SelectiveScanGradients backward(const Tensor& grad, const Tensor& x, const Tensor& dt,
-                                const Tensor& a, const Tensor& b, const Tensor& c,
-                                const Tensor& dt_bias, const MaybeTensor& bias,
-                                const MaybeTensor& skip, bool reversed, const MaybeTensor& mask,
-                                const MaybeTensor&, const MaybeTensor& frequency) {
-  const OnDeviceOf device(x, {grad, dt, a, b, c, dt_bias, bias, skip, mask, frequency});
-  if (frequency) {
-    const auto y = [&](const auto& in) {
-      return variable_list{composed_selective_scan(in[0], in[1], in[2], in[3], in[4], in[5],
-                                                   optional_tensor(in[6]), optional_tensor(in[7]),
-                                                   reversed, mask, in[8])};
-    };
-    const auto of = composed_backward_pass(
-        y, {x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip), *frequency},
-        {grad});
-    const auto found = [&](size_t n) {
-      return of[n].defined() ? of[n] : at::empty({0}, a.options());
-    };
-    return {of[0], of[1], of[2], of[3], of[4], of[5], found(6), found(7), of[8]};
-  }
-  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask, frequency);
+// That of the composed version.
+SelectiveScanGradients composed_backward_of(const Tensor& grad, const SelectiveScanInput& in) {
+  const auto y = [&](const auto& t) {
+    return variable_list{composed_selective_scan(
+        {t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], in.reversed, in.mask_BL, t[8]})};
+  };
+  const auto of = composed_backward_pass(y,
+                                         {in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN,
+                                          in.dt_bias_D, in.bias_ND, in.skip_D, in.frequency_ND},
+                                         {grad});
+  const auto found = [&](size_t n) {
+    return of[n].defined() ? of[n] : at::empty({0}, in.a_ND.options());
+  };
+  return {of[0], of[1], of[2], of[3], of[4], of[5], found(6), found(7), of[8]};
+}
+
+SelectiveScanGradients backward(const Tensor& grad, const SelectiveScanInput& input,
+                                const MaybeTensor&) {
+  const OnDeviceOf device(
+      input.x_BLD, {grad, input.dt_BLD, input.a_ND, input.b_BLGN, input.c_BLGN, input.dt_bias_D,
+                    input.bias_ND, input.skip_D, input.mask_BL, input.frequency_ND});
+  if (input.frequency_ND.defined()) return composed_backward_of(grad, input);
+  const SelectiveScanArguments in(input);
   const SelectiveScanResults results(in, grad);
-  with_device_type(x, "lra::selective_scan", [&]<typename T>(T) {
+  with_device_type(in.x, "lra::selective_scan", [&]<typename T>(T) {
     const auto problem = results.problem<T>();
     const Tensor scratch =
         at::empty({cuda::selective_scan_scratch(problem.problem)}, in.a.options());
@@ -57,8 +58,8 @@ SelectiveScanGradients backward(const Tensor& grad, const Tensor& x, const Tenso
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
-  m.impl("selective_scan", forward);
-  m.impl("selective_scan_backward", backward);
+  m.impl("selective_scan", selective_scan_kernel<forward>);
+  m.impl("selective_scan_backward", selective_scan_backward_kernel<backward>);
 }
 
 }  // namespace lra::ops::device

@@ -1,7 +1,7 @@
 #include "ops/pointwise/activation.h"
 
 #include "kernels/pointwise/activation.h"
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 
 namespace lra::ops {
 namespace {
@@ -63,29 +63,13 @@ Tensor activation_backward_on_cpu(const Tensor& grad_in, const Tensor& x_in, int
   return grad_x;
 }
 
-Tensor call_activation(const Tensor& x, int64_t f) {
-  return dispatch<"lra::activation", activation_on_cpu>(x, f);
+Tensor call(const Tensor& x, Activation f) {
+  return dispatch<"lra::activation", activation_on_cpu>(x, static_cast<int64_t>(f));
 }
-Tensor call(const Tensor& x, Activation f) { return call_activation(x, static_cast<int64_t>(f)); }
 
-struct ActivationFunction : torch::autograd::Function<ActivationFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t f) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({x});
-    ctx->saved_data["f"] = f;
-    return call_activation(x, f);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const int64_t f = ctx->saved_data["f"].toInt();
-    if (at::GradMode::is_enabled()) {
-      const auto y = [f](const auto& in) { return variable_list{composed_activation(in[0], f)}; };
-      return composed_gradients("lra::activation", y, saved, grads, 2);
-    }
-    return {dispatch<"lra::activation_backward", activation_backward_on_cpu>(grads[0], saved[0], f),
-            Tensor()};
-  }
-};
+struct ActivationFunction
+    : FusedOperator<ActivationFunction, "lra::activation", composed_activation,
+                    "lra::activation_backward", composed_activation_backward> {};
 
 }  // namespace
 

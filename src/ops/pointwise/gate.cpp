@@ -1,6 +1,6 @@
 #include "ops/pointwise/gate.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/pointwise/gate_operators.h"
 
 namespace lra::ops {
@@ -48,34 +48,10 @@ std::tuple<Tensor, Tensor> composed_silu_backward(const Tensor& grad, const Tens
   return {of_x * *factor, grad * x * open};
 }
 
-template <bool kSilu>
-struct GateFunction : torch::autograd::Function<GateFunction<kSilu>> {
-  static constexpr const char* kName = kSilu ? "lra::silu" : "lra::gate";
-
-  static Tensor forward(AutogradContext* ctx, const Tensor& first, const MaybeTensor& second) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({first, tensor_or_empty(second)});
-    return kSilu ? dispatch<"lra::silu", composed_silu>(first, second)
-                 : dispatch<"lra::gate", composed_gate>(first, second);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const MaybeTensor second = optional_tensor(saved[1]);
-    if (at::GradMode::is_enabled()) {
-      return composed_gradients(
-          kName,
-          [](const auto& in) {
-            const auto composed = kSilu ? composed_silu : composed_gate;
-            return variable_list{composed(in[0], optional_tensor(in[1]))};
-          },
-          saved, grads, 2);
-    }
-    const auto [of_first, of_second] =
-        kSilu ? dispatch<"lra::silu_backward", composed_silu_backward>(grads[0], saved[0], second)
-              : dispatch<"lra::gate_backward", composed_gate_backward>(grads[0], saved[0], second);
-    return {of_first, second ? of_second : Tensor()};
-  }
-};
+struct GateFunction : FusedOperator<GateFunction, "lra::gate", composed_gate, "lra::gate_backward",
+                                    composed_gate_backward> {};
+struct SiluFunction : FusedOperator<SiluFunction, "lra::silu", composed_silu, "lra::silu_backward",
+                                    composed_silu_backward> {};
 
 }  // namespace
 
@@ -99,8 +75,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) { GateOperators<GatesOfCpu>::add_to(m); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("gate", applies<GateFunction<false>>(composed_gate));
-  m.impl("silu", applies<GateFunction<true>>(composed_silu));
+  m.impl("gate", applies<GateFunction>(composed_gate));
+  m.impl("silu", applies<SiluFunction>(composed_silu));
 }
 
 }  // namespace lra::ops

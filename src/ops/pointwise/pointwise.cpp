@@ -1,7 +1,7 @@
 #include "ops/pointwise/pointwise.h"
 
 #include "kernels/pointwise/pointwise.h"
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 
 namespace lra::ops {
 namespace {
@@ -46,6 +46,7 @@ Tensor gelu_dropout_impl(const Tensor& x, double rate, int64_t key, int64_t firs
 std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in,
                                                       double rate, int64_t key, int64_t first_row) {
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
+  LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
   with_float_type(x, "lra::gelu_dropout_backward", [&]<typename T>(T) {
     kernels::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
@@ -108,26 +109,15 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
   }
 };
 
-struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key,
-                        int64_t first_row) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({x});
-    Drawn{rate, key, first_row}.save(ctx);
+struct GeluDropoutFunction : FusedFunction<GeluDropoutFunction, composed_gelu_dropout> {
+  static constexpr const char* kName = "lra::gelu_dropout";
+
+  static Tensor fused(const Tensor& x, double rate, int64_t key, int64_t first_row) {
     return gelu_dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const Drawn drawn = Drawn::saved(ctx);
-    if (at::GradMode::is_enabled()) {
-      const auto y = [&](const auto& in) {
-        return variable_list{composed_gelu_dropout(in[0], drawn.rate, drawn.key, drawn.first_row)};
-      };
-      return composed_gradients("lra::gelu_dropout", y, saved, grads, 4);
-    }
-    const auto grad = gelu_dropout_backward(saved[0], grads[0], drawn.rate,
-                                            static_cast<uint64_t>(drawn.key), drawn.first_row);
-    return {grad.x, Tensor(), Tensor(), Tensor()};
+  static Tensor gradients(const Tensor& grad, const variable_list&, const Tensor& x, double rate,
+                          int64_t key, int64_t first_row) {
+    return gelu_dropout_backward(x, grad, rate, static_cast<uint64_t>(key), first_row).x;
   }
 };
 

@@ -1,6 +1,6 @@
 #include "ops/pointwise/row_norm.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/pointwise/row_norm_problem.h"
 #include "ops/precision.h"
 
@@ -50,30 +50,16 @@ Tensor row_norm_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool c
   return std::get<0>(row_norm_forward_on_cpu(x, weight, eps, centered));
 }
 
-struct RowNormFunction : torch::autograd::Function<RowNormFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, double eps,
-                        bool centered) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto [y, mean, rstd] =
-        dispatch<"lra::row_norm_forward", row_norm_forward_on_cpu>(x, weight, eps, centered);
-    ctx->save_for_backward({x, weight, mean, rstd});
-    ctx->saved_data["eps"] = eps;
-    ctx->saved_data["centered"] = centered;
-    return y;
+struct RowNormFunction : FusedFunction<RowNormFunction, composed_row_norm> {
+  static constexpr const char* kName = "lra::row_norm";
+
+  static Three fused(const Tensor& x, const Tensor& weight, double eps, bool centered) {
+    return dispatch<"lra::row_norm_forward", row_norm_forward_on_cpu>(x, weight, eps, centered);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto s = ctx->get_saved_variables();
-    const double eps = ctx->saved_data["eps"].toDouble();
-    const bool centered = ctx->saved_data["centered"].toBool();
-    if (at::GradMode::is_enabled()) {
-      const auto y = [&](const auto& in) {
-        return variable_list{composed_row_norm(in[0], in[1], eps, centered)};
-      };
-      return composed_gradients("lra::row_norm", y, {s[0], s[1]}, grads, 4);
-    }
-    const auto [of_x, of_weight] = dispatch<"lra::row_norm_backward", row_norm_backward_on_cpu>(
-        grads[0], s[0], s[2], s[3], s[1], centered);
-    return {of_x, of_weight, Tensor(), Tensor()};
+  static Two gradients(const Tensor& grad, const variable_list& statistics, const Tensor& x,
+                       const Tensor& weight, double, bool centered) {
+    return dispatch<"lra::row_norm_backward", row_norm_backward_on_cpu>(
+        grad, x, statistics[0], statistics[1], weight, centered);
   }
 };
 

@@ -42,31 +42,31 @@ Tensor meetings(const Tensor& rows, const Tensor& columns, const Tensor& sums, i
 
 }  // namespace
 
-Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                            const Tensor& log_decay, const MaybeTensor& beta,
-                            int64_t reversed_heads, const MaybeTensor& mask, bool delta,
-                            const MaybeTensor& reads) {
-  delta = delta && beta;
-  check_matrix_scan(q_in, k_in, v_in, log_decay, beta, mask, delta, reads);
+Tensor composed_matrix_scan(const MatrixScanInput& in) {
+  check_matrix_scan(in);
+  const Tensor &q_in = in.q_BLGK, &k_in = in.k_BLGK, &v_in = in.v_BLHV, &reads = in.reads_BLGK;
+  const bool delta = in.has_delta_rule();
+  const MaybeTensor mask = optional_tensor(in.mask_BL);
   const auto type = wide_type(q_in);
-  const int64_t length = q_in.size(1), chunk = log_decay.size(3) == 1 ? 64 : 16;
+  const int64_t length = q_in.size(1), chunk = in.log_decay_BLHK.size(3) == 1 ? 64 : 16;
   const auto chunks = [&](const Tensor& t) {
-    return chunks_of(t, type, chunk, reversed_heads, mask);
+    return chunks_of(t, type, chunk, in.reversed_heads, mask);
   };
   const auto of_heads = [&](const Tensor& t) {  // heads that share a key
     const int64_t each = v_in.size(2) / t.size(2);
     return each == 1 ? t : t.repeat_interleave(each, 2);
   };
   const Tensor q = chunks(of_heads(q_in)), k = chunks(of_heads(k_in)),
-               sums = chunks(log_decay).cumsum(-2);
+               sums = chunks(in.log_decay_BLHK).cumsum(-2);
   Tensor v = chunks(v_in), of_start;
   const Tensor last = sums.narrow(-2, chunk - 1, 1), to_end = k * (last - sums).exp();
   const Tensor attends = meetings(q, k, sums, 0), from_start = q * sums.exp();
-  if (beta && !delta) v = v * chunks(beta->unsqueeze(3));
+  if (in.beta_BLH.defined() && !delta) v = v * chunks(in.beta_BLH.unsqueeze(3));
   if (delta) {
     // u = v' - of_start S for the state S before the chunk: u_i + beta_i sum_j (r_i meets k_j) u_j
     // = beta_i (v_i - (exp(c_i) r_i)^T S), a triangular system.
-    const Tensor scale = chunks(beta->unsqueeze(3)), r = reads ? chunks(of_heads(*reads)) : k;
+    const Tensor scale = chunks(in.beta_BLH.unsqueeze(3)),
+                 r = reads.defined() ? chunks(of_heads(reads)) : k;
     const Tensor lower = scale * meetings(r, k, sums, 1);
     const Tensor solved = at::linalg_solve_triangular(
         lower, scale * at::cat({v, r * sums.exp()}, -1), /*upper=*/false, /*left=*/true,
@@ -88,27 +88,23 @@ Tensor composed_matrix_scan(const Tensor& q_in, const Tensor& k_in, const Tensor
   }
   if (outputs.empty()) return at::zeros_like(v_in);
   const Tensor o =
-      in_order_of_time(at::cat(outputs, 2).narrow(2, 0, length).transpose(1, 2), reversed_heads);
+      in_order_of_time(at::cat(outputs, 2).narrow(2, 0, length).transpose(1, 2), in.reversed_heads);
   return without_padding(o.flatten(2), mask).view(o.sizes()).to(q_in.scalar_type()).contiguous();
 }
 
-MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const Tensor& q,
-                                                  const Tensor& k, const Tensor& v,
-                                                  const Tensor& log_decay, const MaybeTensor& beta,
-                                                  int64_t reversed_heads, const MaybeTensor& mask,
-                                                  bool delta, const MaybeTensor& reads) {
-  const auto o = [&](const auto& in) {
-    return variable_list{composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]),
-                                              reversed_heads, mask, delta, optional_tensor(in[5]))};
+MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const MatrixScanInput& in) {
+  const auto o = [&](const auto& t) {
+    return variable_list{composed_matrix_scan(
+        {t[0], t[1], t[2], t[3], t[4], in.reversed_heads, in.mask_BL, in.delta, t[5]})};
   };
   const auto of = composed_backward_pass(
-      o, {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads)}, {grad});
+      o, {in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK, in.beta_BLH, in.reads_BLGK}, {grad});
   return {of[0],
           of[1],
           of[2],
           of[3],
-          beta ? of[4] : at::empty({0}, log_decay.options()),
-          reads ? of[5] : at::empty({0}, k.options())};
+          of[4].defined() ? of[4] : at::empty({0}, in.log_decay_BLHK.options()),
+          of[5].defined() ? of[5] : at::empty({0}, in.k_BLGK.options())};
 }
 
 }  // namespace lra::ops

@@ -1,6 +1,6 @@
 #include "ops/scan/diagonal_scan.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/precision.h"
 #include "ops/scan/diagonal_scan_problem.h"
 
@@ -36,28 +36,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward_impl(
   return {grad_x, parts[0].view(a.sizes()), parts[1].view(c.sizes()), parts[2]};
 }
 
-struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& a, const Tensor& c,
-                        const MaybeTensor& skip, const MaybeTensor& mask) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({x, a, c, tensor_or_empty(skip), tensor_or_empty(mask)});
-    return dispatch<"lra::diagonal_scan", diagonal_scan_forward_impl>(x, a, c, skip, mask);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto s = ctx->get_saved_variables();
-    if (at::GradMode::is_enabled()) {
-      const auto y = [](const auto& in) {
-        return variable_list{composed_diagonal_scan(in[0], in[1], in[2], optional_tensor(in[3]),
-                                                    optional_tensor(in[4]))};
-      };
-      return composed_gradients("lra::diagonal_scan", y, s, grads, 5);
-    }
-    auto [of_x, of_a, of_c, of_skip] =
-        dispatch<"lra::diagonal_scan_backward", diagonal_scan_backward_impl>(
-            grads[0], s[0], s[1], s[2], optional_tensor(s[3]), optional_tensor(s[4]));
-    return {of_x, of_a, of_c, s[3].defined() ? of_skip : Tensor(), Tensor()};
-  }
-};
+struct DiagonalScanFunction
+    : FusedOperator<DiagonalScanFunction, "lra::diagonal_scan", composed_diagonal_scan,
+                    "lra::diagonal_scan_backward", diagonal_scan_backward_impl,
+                    /*kMaskPlace=*/4> {};
 
 }  // namespace
 

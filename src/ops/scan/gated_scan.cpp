@@ -1,6 +1,6 @@
 #include "ops/scan/gated_scan.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/precision.h"
 #include "ops/scan/gated_scan_problem.h"
 
@@ -38,28 +38,19 @@ std::vector<Tensor> rows_in_time(const Tensor& t, const Tensor& like, int64_t re
       .unbind(1);
 }
 
-struct GatedScanFunction : torch::autograd::Function<GatedScanFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& v,
-                        int64_t reversed_channels, const MaybeTensor& mask) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor h = dispatch<"lra::gated_scan", gated_scan_cpu>(a, v, reversed_channels, mask);
-    ctx->saved_data["reversed_channels"] = reversed_channels;
-    ctx->save_for_backward({a, h, tensor_or_empty(mask), v});
-    return h;
+struct GatedScanFunction : FusedFunction<GatedScanFunction, composed_gated_scan> {
+  static constexpr const char* kName = "lra::gated_scan";
+  static constexpr size_t kMask = 2;
+
+  static variable_list fused(const Tensor& a, const Tensor& v, int64_t reversed_channels,
+                             const MaybeTensor& mask) {
+    return variable_list(
+        2, dispatch<"lra::gated_scan", gated_scan_cpu>(a, v, reversed_channels, mask));
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto s = ctx->get_saved_variables();
-    const int64_t reversed_channels = ctx->saved_data["reversed_channels"].toInt();
-    const MaybeTensor mask = optional_tensor(s[2]);
-    if (at::GradMode::is_enabled()) {
-      const auto h = [&](const auto& in) {
-        return variable_list{composed_gated_scan(in[0], in[1], reversed_channels, mask)};
-      };
-      return composed_gradients("lra::gated_scan", h, {s[0], s[3]}, grads, 4);
-    }
-    auto [of_a, of_v] = dispatch<"lra::gated_scan_backward", gated_scan_backward_cpu>(
-        grads[0], s[0], s[1], reversed_channels, mask);
-    return {of_a, of_v, Tensor(), Tensor()};
+  static auto gradients(const Tensor& grad, const variable_list& h, const Tensor& a, const Tensor&,
+                        int64_t reversed_channels, const MaybeTensor& mask) {
+    return dispatch<"lra::gated_scan_backward", gated_scan_backward_cpu>(grad, a, h[0],
+                                                                         reversed_channels, mask);
   }
 };
 

@@ -1,82 +1,41 @@
 #include "ops/scan/matrix_scan.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/precision.h"
 #include "ops/scan/matrix_scan_problem.h"
 
 namespace lra::ops {
 namespace {
 
-Tensor matrix_scan_forward_cpu(const Tensor& q, const Tensor& k, const Tensor& v,
-                               const Tensor& log_decay, const MaybeTensor& beta,
-                               int64_t reversed_heads, const MaybeTensor& mask, bool delta,
-                               const MaybeTensor& reads) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
-  const Tensor o = at::empty(v.sizes(), v.options());
-  with_float_type(q, "lra::matrix_scan", [&]<typename T>(T) {
+Tensor matrix_scan_on_cpu(const MatrixScanInput& input) {
+  const MatrixScanArguments in(input);
+  const Tensor o = at::empty(input.v_BLHV.sizes(), input.v_BLHV.options());
+  with_float_type(o, "lra::matrix_scan", [&]<typename T>(T) {
     kernels::matrix_scan_forward<T>(in.problem<T>(), mutable_data<T>(o));
   });
   return o;
 }
 
-MatrixScanGradients matrix_scan_backward_cpu(const Tensor& grad, const Tensor& q, const Tensor& k,
-                                             const Tensor& v, const Tensor& log_decay,
-                                             const MaybeTensor& beta, int64_t reversed_heads,
-                                             const MaybeTensor& mask, bool delta,
-                                             const MaybeTensor& reads) {
-  const MatrixScanArguments in(q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
+MatrixScanGradients matrix_scan_backward_on_cpu(const Tensor& grad, const MatrixScanInput& input) {
+  const MatrixScanArguments in(input);
   const MatrixScanResults results(in, grad);
-  with_float_type(q, "lra::matrix_scan",
+  with_float_type(in.q, "lra::matrix_scan",
                   [&]<typename T>(T) { kernels::matrix_scan_backward<T>(results.problem<T>()); });
   return results.gradients();
 }
 
-struct MatrixScanFunction : torch::autograd::Function<MatrixScanFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const Tensor& log_decay, const MaybeTensor& beta, int64_t reversed_heads,
-                        const MaybeTensor& mask, bool delta, const MaybeTensor& reads) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->saved_data["reversed_heads"] = reversed_heads;
-    ctx->saved_data["delta"] = delta;
-    ctx->save_for_backward(
-        {q, k, v, log_decay, tensor_or_empty(beta), tensor_or_empty(reads), tensor_or_empty(mask)});
-    return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(
-        q, k, v, log_decay, beta, reversed_heads, mask, delta, reads);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto s = ctx->get_saved_variables();
-    const int64_t reversed_heads = ctx->saved_data["reversed_heads"].toInt();
-    const bool delta = ctx->saved_data["delta"].toBool();
-    if (at::GradMode::is_enabled()) {
-      const auto o = [&](const auto& in) {
-        return variable_list{
-            composed_matrix_scan(in[0], in[1], in[2], in[3], optional_tensor(in[4]), reversed_heads,
-                                 optional_tensor(in[6]), delta, optional_tensor(in[5]))};
-      };
-      const variable_list of = composed_gradients("lra::matrix_scan", o, s, grads, 7);
-      return {of[0], of[1], of[2], of[3], of[4], Tensor(), Tensor(), Tensor(), of[5]};
-    }
-    auto [of_q, of_k, of_v, of_log_decay, of_beta, of_reads] =
-        dispatch<"lra::matrix_scan_backward", matrix_scan_backward_cpu>(
-            grads[0], s[0], s[1], s[2], s[3], optional_tensor(s[4]), reversed_heads,
-            optional_tensor(s[6]), delta, optional_tensor(s[5]));
-    return {of_q,
-            of_k,
-            of_v,
-            of_log_decay,
-            s[4].defined() ? of_beta : Tensor(),
-            Tensor(),
-            Tensor(),
-            Tensor(),
-            s[5].defined() ? of_reads : Tensor()};
-  }
-};
+constexpr auto kComposedMatrixScan = matrix_scan_kernel<composed_matrix_scan>;
+constexpr auto kComposedMatrixScanBackward =
+    matrix_scan_backward_kernel<composed_matrix_scan_backward>;
+
+struct MatrixScanFunction
+    : FusedOperator<MatrixScanFunction, "lra::matrix_scan", kComposedMatrixScan,
+                    "lra::matrix_scan_backward", kComposedMatrixScanBackward, /*kMaskPlace=*/5> {};
 
 }  // namespace
 
-void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-                       const MaybeTensor& beta, const MaybeTensor& mask, bool delta,
-                       const MaybeTensor& reads) {
+void check_matrix_scan(const MatrixScanInput& in) {
+  const Tensor &q = in.q_BLGK, &k = in.k_BLGK, &v = in.v_BLHV, &log_decay = in.log_decay_BLHK;
   LRA_CHECK(q.dim() == 4 && v.dim() == 4 && log_decay.dim() == 4);
   LRA_CHECK_EQ(k.sizes(), q.sizes());
   LRA_CHECK_EQ(v.sizes().slice(0, 2), q.sizes().slice(0, 2));
@@ -85,20 +44,20 @@ void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const 
   LRA_CHECK(log_decay.size(3) == 1 || log_decay.size(3) == q.size(3));
   for (const Tensor& t : {k, v}) LRA_CHECK(t.scalar_type() == q.scalar_type());
   LRA_CHECK(log_decay.scalar_type() == wide_type(q));
-  if (beta) {
-    LRA_CHECK_EQ(beta->sizes(), v.sizes().slice(0, 3));
-    LRA_CHECK(beta->scalar_type() == wide_type(q));
+  if (in.beta_BLH.defined()) {
+    LRA_CHECK_EQ(in.beta_BLH.sizes(), v.sizes().slice(0, 3));
+    LRA_CHECK(in.beta_BLH.scalar_type() == wide_type(q));
   }
-  if (reads) {
-    LRA_CHECK(delta);
-    LRA_CHECK_EQ(reads->sizes(), k.sizes());
-    LRA_CHECK(reads->scalar_type() == k.scalar_type());
+  if (in.reads_BLGK.defined()) {
+    LRA_CHECK(in.has_delta_rule());
+    LRA_CHECK_EQ(in.reads_BLGK.sizes(), k.sizes());
+    LRA_CHECK(in.reads_BLGK.scalar_type() == k.scalar_type());
   }
-  check_mask(mask, q.size(0), q.size(1));
+  check_mask(optional_tensor(in.mask_BL), q.size(0), q.size(1));
 }
 
 Tensor matrix_scan(const MatrixScanInput& in) {
-  return dispatch<"lra::matrix_scan", matrix_scan_forward_cpu>(
+  return dispatch<"lra::matrix_scan", kComposedMatrixScan>(
       in.q_BLGK, in.k_BLGK, in.v_BLHV, in.log_decay_BLHK, optional_tensor(in.beta_BLH),
       in.reversed_heads, optional_tensor(in.mask_BL), in.delta, optional_tensor(in.reads_BLGK));
 }
@@ -107,7 +66,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "matrix_scan(Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? beta=None, int "
       "reversed_heads=0, Tensor? mask=None, bool delta=True, Tensor? reads=None) -> Tensor",
-      composed_matrix_scan);
+      kComposedMatrixScan);
   m.def(
       "matrix_scan_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor log_decay, Tensor? "
       "beta, int reversed_heads, Tensor? mask, bool delta, Tensor? reads) -> (Tensor, Tensor, "
@@ -116,16 +75,16 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 
 // Not a part of m.def(): tracing would look into it, and it differentiates.
 TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
-  m.impl("matrix_scan_backward", composed_matrix_scan_backward);
+  m.impl("matrix_scan_backward", kComposedMatrixScanBackward);
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("matrix_scan", matrix_scan_forward_cpu);
-  m.impl("matrix_scan_backward", matrix_scan_backward_cpu);
+  m.impl("matrix_scan", matrix_scan_kernel<matrix_scan_on_cpu>);
+  m.impl("matrix_scan_backward", matrix_scan_backward_kernel<matrix_scan_backward_on_cpu>);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("matrix_scan", applies<MatrixScanFunction>(matrix_scan_forward_cpu));
+  m.impl("matrix_scan", applies<MatrixScanFunction>(kComposedMatrixScan));
 }
 
 }  // namespace lra::ops

@@ -18,6 +18,8 @@ struct MatrixScanInput {
   Tensor mask_BL = {};
   bool delta = true;
   Tensor reads_BLGK = {};
+
+  bool has_delta_rule() const { return delta && beta_BLH.defined(); }
 };
 
 // o [B, L, H, V] with o_t = S_t^T q_t, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t u_t^T, where u_t
@@ -34,23 +36,14 @@ Tensor matrix_scan(const MatrixScanInput& in);
 // The same, composed of the library's differentiable operators, in chunks of 64 positions, or 16
 // with a decay for each row of the state: O(B H L (chunk + K V / chunk)) numbers are kept for its
 // gradient, and K times as many for chunks with decays of rows.
-Tensor composed_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v,
-                            const Tensor& log_decay, const MaybeTensor& beta,
-                            int64_t reversed_heads, const MaybeTensor& mask, bool delta,
-                            const MaybeTensor& reads);
+Tensor composed_matrix_scan(const MatrixScanInput& in);
 
 // The gradients of q, k, v, log_decay, beta and reads, empty without them, for that of o, by the
 // composed version.
 using MatrixScanGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
-MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const Tensor& q,
-                                                  const Tensor& k, const Tensor& v,
-                                                  const Tensor& log_decay, const MaybeTensor& beta,
-                                                  int64_t reversed_heads, const MaybeTensor& mask,
-                                                  bool delta, const MaybeTensor& reads);
+MatrixScanGradients composed_matrix_scan_backward(const Tensor& grad, const MatrixScanInput& in);
 
 // CheckFailure unless these are arguments of torch.ops.lra.matrix_scan, on any device.
-void check_matrix_scan(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_decay,
-                       const MaybeTensor& beta, const MaybeTensor& mask, bool delta,
-                       const MaybeTensor& reads);
+void check_matrix_scan(const MatrixScanInput& in);
 
 }  // namespace lra::ops

@@ -10,26 +10,42 @@
 
 namespace lra::ops {
 
+// Kernels of torch.ops.lra.matrix_scan and its backward pass from functions of the arguments as
+// one.
+template <Tensor (*kFunction)(const MatrixScanInput&)>
+Tensor matrix_scan_kernel(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& log_decay, const MaybeTensor& beta, int64_t reversed_heads,
+                          const MaybeTensor& mask, bool delta, const MaybeTensor& reads) {
+  return kFunction({q, k, v, log_decay, tensor_or_empty(beta), reversed_heads,
+                    tensor_or_empty(mask), delta, tensor_or_empty(reads)});
+}
+template <MatrixScanGradients (*kFunction)(const Tensor&, const MatrixScanInput&)>
+MatrixScanGradients matrix_scan_backward_kernel(const Tensor& grad, const Tensor& q,
+                                                const Tensor& k, const Tensor& v,
+                                                const Tensor& log_decay, const MaybeTensor& beta,
+                                                int64_t reversed_heads, const MaybeTensor& mask,
+                                                bool delta, const MaybeTensor& reads) {
+  return kFunction(grad, {q, k, v, log_decay, tensor_or_empty(beta), reversed_heads,
+                          tensor_or_empty(mask), delta, tensor_or_empty(reads)});
+}
+
 // The checked arguments of torch.ops.lra.matrix_scan, q, k and v as [B, L, heads width] with even
 // rows, the others contiguous, and the lengths in the mask.
 struct MatrixScanArguments {
-  MatrixScanArguments(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                      const Tensor& log_decay_in, const MaybeTensor& beta_in,
-                      int64_t reversed_heads, const MaybeTensor& mask, bool delta_in,
-                      const MaybeTensor& reads_in)
-      : reversed_heads(reversed_heads), delta(delta_in && beta_in) {
-    check_matrix_scan(q_in, k_in, v_in, log_decay_in, beta_in, mask, delta, reads_in);
-    q = with_even_rows(q_in.flatten(2));
-    k = with_even_rows(k_in.flatten(2));
-    v = with_even_rows(v_in.flatten(2));
-    key_heads = q_in.size(2);
-    heads = v_in.size(2);
-    keys = q_in.size(3);
-    values = v_in.size(3);
-    log_decay = log_decay_in.contiguous();
-    if (beta_in) beta = beta_in->contiguous();
-    if (reads_in) reads = with_even_rows(reads_in->flatten(2));
-    lengths = lengths_of(mask);
+  explicit MatrixScanArguments(const MatrixScanInput& in)
+      : reversed_heads(in.reversed_heads), delta(in.has_delta_rule()) {
+    check_matrix_scan(in);
+    q = with_even_rows(in.q_BLGK.flatten(2));
+    k = with_even_rows(in.k_BLGK.flatten(2));
+    v = with_even_rows(in.v_BLHV.flatten(2));
+    key_heads = in.q_BLGK.size(2);
+    heads = in.v_BLHV.size(2);
+    keys = in.q_BLGK.size(3);
+    values = in.v_BLHV.size(3);
+    log_decay = in.log_decay_BLHK.contiguous();
+    if (in.beta_BLH.defined()) beta = in.beta_BLH.contiguous();
+    if (in.reads_BLGK.defined()) reads = with_even_rows(in.reads_BLGK.flatten(2));
+    lengths = lengths_of(optional_tensor(in.mask_BL));
   }
 
   // Points into this.

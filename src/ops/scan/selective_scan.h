@@ -31,19 +31,13 @@ Tensor selective_scan(const SelectiveScanInput& in);
 
 // The same, composed of the library's differentiable operators (ops/composed.h), position by
 // position: O(B L D N) numbers are kept for its gradient.
-Tensor composed_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
-                               const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
-                               const MaybeTensor& skip, bool reversed, const MaybeTensor& mask,
-                               const MaybeTensor& frequency);
+Tensor composed_selective_scan(const SelectiveScanInput& in);
 
 // How many states a forward pass on the CPU keeps for its backward pass: one before each 64th
 // position, none in float64.
 int64_t kept_states(const Tensor& x, const Tensor& b);
 
 // CheckFailure unless these are arguments of torch.ops.lra.selective_scan, on any device.
-void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
-                          const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
-                          const MaybeTensor& skip, const MaybeTensor& mask,
-                          const MaybeTensor& frequency);
+void check_selective_scan(const SelectiveScanInput& in);
 
 }  // namespace lra::ops

@@ -7,25 +7,42 @@
 
 namespace lra::ops {
 
+// Kernels of torch.ops.lra.selective_scan, or of its backward pass, from functions of the arguments
+// as one.
+template <auto kFunction>
+auto selective_scan_kernel(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
+                           const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
+                           const MaybeTensor& skip, bool reversed, const MaybeTensor& mask,
+                           const MaybeTensor& frequency) {
+  return kFunction({x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip), reversed,
+                    tensor_or_empty(mask), tensor_or_empty(frequency)});
+}
+template <auto kFunction>
+auto selective_scan_backward_kernel(const Tensor& grad, const Tensor& x, const Tensor& dt,
+                                    const Tensor& a, const Tensor& b, const Tensor& c,
+                                    const Tensor& dt_bias, const MaybeTensor& bias,
+                                    const MaybeTensor& skip, bool reversed, const MaybeTensor& mask,
+                                    const MaybeTensor& starts, const MaybeTensor& frequency) {
+  return kFunction(grad,
+                   {x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip), reversed,
+                    tensor_or_empty(mask), tensor_or_empty(frequency)},
+                   starts);
+}
+
 // The checked arguments of torch.ops.lra.selective_scan, contiguous, and the lengths in the mask.
 struct SelectiveScanArguments {
-  SelectiveScanArguments(const Tensor& x_in, const Tensor& dt_in, const Tensor& a_in,
-                         const Tensor& b_in, const Tensor& c_in, const Tensor& dt_bias_in,
-                         const MaybeTensor& bias_in, const MaybeTensor& skip_in, bool reversed,
-                         const MaybeTensor& mask, const MaybeTensor& frequency_in)
-      : reversed(reversed) {
-    check_selective_scan(x_in, dt_in, a_in, b_in, c_in, dt_bias_in, bias_in, skip_in, mask,
-                         frequency_in);
-    x = x_in.contiguous();
-    dt = dt_in.contiguous();
-    a = a_in.contiguous();
-    b = b_in.contiguous();
-    c = c_in.contiguous();
-    dt_bias = dt_bias_in.contiguous();
-    if (bias_in) bias = bias_in->contiguous();
-    if (skip_in) skip = skip_in->contiguous();
-    if (frequency_in) frequency = frequency_in->contiguous();
-    lengths = lengths_of(mask);
+  explicit SelectiveScanArguments(const SelectiveScanInput& in) : reversed(in.reversed) {
+    check_selective_scan(in);
+    x = in.x_BLD.contiguous();
+    dt = in.dt_BLD.contiguous();
+    a = in.a_ND.contiguous();
+    b = in.b_BLGN.contiguous();
+    c = in.c_BLGN.contiguous();
+    dt_bias = in.dt_bias_D.contiguous();
+    if (in.bias_ND.defined()) bias = in.bias_ND.contiguous();
+    if (in.skip_D.defined()) skip = in.skip_D.contiguous();
+    if (in.frequency_ND.defined()) frequency = in.frequency_ND.contiguous();
+    lengths = lengths_of(optional_tensor(in.mask_BL));
   }
 
   // Points into this.

@@ -47,8 +47,6 @@ class NotedLengths : public models::Model {
     noted.push_back(input.length());
     return at::zeros({input.rows(), kClasses});
   }
-  std::vector<models::Parameter> parameter_list() const override { return {}; }
-  std::vector<models::Parameter> buffer_list() const override { return {}; }
   at::Device device() const override { return at::kCPU; }
 
   mutable std::vector<int64_t> noted;

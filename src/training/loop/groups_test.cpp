@@ -16,7 +16,7 @@ namespace {
 using at::Tensor;
 
 // Pixels -> linear -> batch norm -> mean -> scores, whose offsets are in the group "slow".
-class TinyNet : public layers::Layer, public models::Model {
+class TinyNet : public models::Model {
  public:
   explicit TinyNet(uint64_t seed) {
     const layers::Initializer init(seed);
@@ -29,21 +29,6 @@ class TinyNet : public layers::Layer, public models::Model {
     const layers::Context context{.training = random.training, .part = random.part};
     const Tensor x = norm_->forward(in_->forward(input.values_BLC), context);
     return out_->forward(at::relu(x).mean(1)) + offset_;
-  }
-  std::vector<models::Parameter> parameter_list() const override {
-    std::vector<models::Parameter> list;
-    for (const auto& item : named_parameters()) {
-      list.push_back({item.key(), item.value(), item.key() == "offset" ? "slow" : ""});
-    }
-    return list;
-  }
-  std::vector<models::Parameter> buffer_list() const override {
-    std::vector<models::Parameter> list;
-    for (const auto& item : named_buffers()) list.push_back({item.key(), item.value()});
-    return list;
-  }
-  std::vector<layers::RunningStatistics*> running_statistics() const override {
-    return {norm_.get()};
   }
   at::Device device() const override { return at::kCPU; }
 

@@ -142,7 +142,7 @@ TEST_F(Stepping, TakesAnUpdateBack) {
 }
 
 // Its buffer follows forward passes, as running statistics of a Python class do.
-class PassCounter : public layers::Layer, public models::Model {
+class PassCounter : public models::Model {
  public:
   PassCounter() {
     const layers::Initializer init(1);
@@ -153,8 +153,6 @@ class PassCounter : public layers::Layer, public models::Model {
     passes_.add_(1);
     return at::embedding(token_, input.tokens_BL).mean(1);
   }
-  std::vector<models::Parameter> parameter_list() const override { return {{"token", token_}}; }
-  std::vector<models::Parameter> buffer_list() const override { return {{"passes", passes_}}; }
   at::Device device() const override { return at::kCPU; }
   double passes() const { return passes_.item<double>(); }
 
