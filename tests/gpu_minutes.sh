@@ -41,7 +41,7 @@ part_operators() {
 }
 part_conformance() {
   [[ $device != cpu ]] || return 0
-  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local s4d mamba2 gated_deltanet gla min_gru" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
+  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local s4d s5 chordmixer mamba2 gated_deltanet gla min_gru" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
 }
 # The models with most to gain by the ledger, and those whose kernels changed.
 part_changed() { bench --models mega,mamba,synthesizer,sparse_transformer,local "${release[@]}"; }

@@ -209,6 +209,17 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
   m.impl("selective_scan_forward", selective_scan_kernel<selective_scan_forward>);
   m.impl("selective_scan_backward", selective_scan_backward_kernel<selective_scan_backward>);
+  m.impl("hold_pairs", [](const Tensor& real, const Tensor&, const Tensor& raw_dt, const Tensor& c,
+                          bool, bool) {
+    const c10::SymInt pairs = real.sym_size(1), channels = raw_dt.sym_size(0);
+    return Two(result({2, pairs, channels}, c), result({c.sym_size(0), 2, pairs, channels}, c));
+  });
+  m.impl("hold_pairs_backward",
+         [](const Tensor&, const Tensor&, const Tensor& real, const Tensor& frequency,
+            const Tensor& raw_dt, const Tensor& c, bool, bool) {
+           return std::tuple(contiguous_like(real), contiguous_like(frequency),
+                             contiguous_like(raw_dt), contiguous_like(c));
+         });
   m.impl("gated_scan", like_second<int64_t, MaybeIn>);
   m.impl("gated_scan_backward",
          [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {

@@ -1,36 +1,15 @@
 #include "ops/rotate_tracks.h"
 
-#include "ops/dispatch.h"
+#include "ops/rotate_tracks_problem.h"
 
 namespace lra::ops {
 namespace {
 
 using Mask = MaybeTensor;
 
-void check_tracks(const Tensor& x, int64_t tracks, const Mask& mask) {
-  LRA_CHECK_EQ(x.dim(), 3);
-  LRA_CHECK(1 <= tracks && tracks < 63);
-  check_mask(mask, x.size(0), x.size(1));
-}
-
-int64_t offset_of(int64_t track, bool back) {
-  const int64_t offset = track == 0 ? 0 : int64_t{1} << (track - 1);
-  return back ? -offset : offset;
-}
-
 Tensor rotate_on_cpu(const Tensor& x_in, int64_t tracks, const Mask& mask, bool back) {
-  const Tensor x = x_in.contiguous(), lengths = lengths_of(mask), y = at::empty_like(x);
-  kernels::Rotation rotation = rotation_of(x, tracks, mask, back);
-  if (lengths.defined()) rotation.lengths = lengths.const_data_ptr<int32_t>();
-  const auto run = [&]<typename T>(T) {
-    kernels::rotate(rotation, static_cast<const T*>(x.const_data_ptr()),
-                    static_cast<T*>(y.mutable_data_ptr()));
-  };
-  LRA_CHECK(x.element_size() == 2 || x.element_size() == 4 || x.element_size() == 8);
-  if (x.element_size() == 2) run(uint16_t{});
-  if (x.element_size() == 4) run(uint32_t{});
-  if (x.element_size() == 8) run(uint64_t{});
-  return y;
+  return rotated_by([](const auto&... arguments) { kernels::rotate(arguments...); }, x_in, tracks,
+                    mask, back);
 }
 
 // Row numbers of [B L, ...] that come to the place of each row when examples of the lengths [B, 1]
@@ -52,7 +31,7 @@ Tensor composed_rotation(const Tensor& x, int64_t tracks, const Mask& mask, bool
   for (int64_t m = 1; m < tracks; ++m) {
     Tensor& part = parts[static_cast<size_t>(m)];
     if (part.size(1) == 0) break;
-    part = part.index_select(0, rotated_rows(lengths_B1, length, offset_of(m, back)));
+    part = part.index_select(0, rotated_rows(lengths_B1, length, track_offset(m, back)));
   }
   return at::cat(parts, 1).view(x.sizes());
 }
@@ -80,17 +59,6 @@ struct RotationFunction : torch::autograd::Function<RotationFunction> {
 };
 
 }  // namespace
-
-kernels::Rotation rotation_of(const Tensor& x, int64_t tracks, const Mask& mask, bool back) {
-  check_tracks(x, tracks, mask);
-  const int64_t width = x.size(2) / tracks, wider = x.size(2) % tracks;
-  kernels::Rotation rotation{.batch = x.size(0), .length = x.size(1), .first = {0}, .offsets = {}};
-  for (int64_t m = 0; m < tracks; ++m) {
-    rotation.first.push_back(rotation.first.back() + width + (m < wider ? 1 : 0));
-    rotation.offsets.push_back(offset_of(m, back));
-  }
-  return rotation;
-}
 
 Tensor rotate_tracks(const Tensor& x_BLD, int64_t tracks, const Tensor& mask_BL) {
   return call_rotation(x_BLD, tracks, optional_tensor(mask_BL), false);

@@ -1,7 +1,6 @@
 // Rotations of ChordMixer (Khalitov et al. 2023, arXiv:2206.05852, section 3).
 #pragma once
 
-#include "kernels/pointwise/rotation.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {
@@ -13,8 +12,5 @@ namespace lra::ops {
 //
 // mask: uint8 [B, L], ones first; padding stays where it is. Differentiable any number of times.
 Tensor rotate_tracks(const Tensor& x_BLD, int64_t tracks, const Tensor& mask_BL);
-
-// Checks the arguments of the operator; the problem of its kernels, without lengths.
-kernels::Rotation rotation_of(const Tensor& x, int64_t tracks, const MaybeTensor& mask, bool back);
 
 }  // namespace lra::ops

@@ -343,7 +343,7 @@ TEST(GpuOperators, TracksRotateAsOnTheCpu) {
   for (const auto& [length, channels, tracks] :
        {std::array<int64_t, 3>{1, 3, 2}, {70, 13, 5}, {33, 150, 9}, {9, 4, 6}}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-      for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
         SCOPED_TRACE(testing::Message() << length << " x " << channels << " " << type);
         const auto run = [&](at::Device device) {
           const Tensor x =

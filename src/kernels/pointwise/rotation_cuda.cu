@@ -49,7 +49,8 @@ void rotate(const Rotation& p, const T* from, T* to, Stream stream) {
   launch(rotate_kernel<T>, p.batch * tracks.parts, kRotationThreads, 0, stream, tracks, from, to);
 }
 
-template void rotate(const Rotation&, const float*, float*, Stream);
-template void rotate(const Rotation&, const Bf16*, Bf16*, Stream);
+template void rotate(const Rotation&, const uint16_t*, uint16_t*, Stream);
+template void rotate(const Rotation&, const uint32_t*, uint32_t*, Stream);
+template void rotate(const Rotation&, const uint64_t*, uint64_t*, Stream);
 
 }  // namespace lra::kernels::cuda

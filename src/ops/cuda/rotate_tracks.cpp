@@ -1,20 +1,16 @@
 // Rotations on a device.
-#include "ops/rotate_tracks.h"
-
 #include "ops/cuda/device.h"
+#include "ops/rotate_tracks_problem.h"
 
 namespace lra::ops::device {
 namespace {
 
-Tensor rotate_tracks(const Tensor& x_in, int64_t tracks, const MaybeTensor& mask, bool back) {
-  const OnDeviceOf device(x_in, {mask});
-  const Tensor x = x_in.contiguous(), lengths = lengths_of(mask), y = at::empty_like(x);
-  kernels::Rotation rotation = rotation_of(x, tracks, mask, back);
-  if (lengths.defined()) rotation.lengths = lengths.const_data_ptr<int32_t>();
-  with_device_type(x, "lra::rotate_tracks", [&]<typename T>(T) {
-    kernels::cuda::rotate<T>(rotation, const_data<T>(x), mutable_data<T>(y), device.stream());
-  });
-  return y;
+Tensor rotate_tracks(const Tensor& x, int64_t tracks, const MaybeTensor& mask, bool back) {
+  const OnDeviceOf device(x, {mask});
+  const auto rotate = [&](const auto&... arguments) {
+    kernels::cuda::rotate(arguments..., device.stream());
+  };
+  return rotated_by(rotate, x, tracks, mask, back);
 }
 
 }  // namespace

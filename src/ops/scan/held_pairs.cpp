@@ -101,8 +101,11 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       composed_hold_pairs);
   m.def(
       "hold_pairs_backward(Tensor grad_a, Tensor grad_c, Tensor real, Tensor frequency, Tensor "
-      "raw_dt, Tensor c, bool log_rate, bool softplus) -> (Tensor, Tensor, Tensor, Tensor)",
-      composed_hold_pairs_backward);
+      "raw_dt, Tensor c, bool log_rate, bool softplus) -> (Tensor, Tensor, Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("hold_pairs_backward", composed_hold_pairs_backward);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("hold_pairs", hold_pairs_with_gradient); }

@@ -118,12 +118,18 @@ TEST(MatrixScan, IsItsComposedVersion) {
     for (const Kind& kind : kKinds) {
       const auto in = matrix_inputs(length, kind);
       const Tensor mask = length == 70 ? first_ones(length) : Tensor();
-      const TensorFunction composed = [&](const auto& x) {
-        return composed_matrix_scan(x[0], x[1], x[2], x[3],
-                                    kind.has_beta() ? std::optional(x[4]) : std::nullopt,
-                                    kind.reversed_heads, optional_tensor(mask), !kind.scaled,
-                                    kind.reads ? std::optional(x[5]) : std::nullopt);
+      const auto input = [&](const auto& x) -> MatrixScanInput {
+        return {x[0],
+                x[1],
+                x[2],
+                x[3],
+                kind.has_beta() ? x[4] : Tensor(),
+                kind.reversed_heads,
+                mask,
+                !kind.scaled,
+                kind.reads ? x[5] : Tensor()};
       };
+      const TensorFunction composed = [&](const auto& x) { return composed_matrix_scan(input(x)); };
       if (length == 0) {
         EXPECT_EQ(composed(in).sizes(), scan_of(kind, mask)(in).sizes());
         continue;
@@ -132,10 +138,7 @@ TEST(MatrixScan, IsItsComposedVersion) {
                     {.value = 1e-12, .gradient = 1e-11});
       const auto got = differentiate(composed, in, at::kDouble);
       const auto [of_q, of_k, of_v, of_log_decay, of_beta, of_reads] =
-          composed_matrix_scan_backward(loss_weights(got.value), in[0], in[1], in[2], in[3],
-                                        kind.has_beta() ? std::optional(in[4]) : std::nullopt,
-                                        kind.reversed_heads, optional_tensor(mask), !kind.scaled,
-                                        kind.reads ? std::optional(in[5]) : std::nullopt);
+          composed_matrix_scan_backward(loss_weights(got.value), input(in));
       EXPECT_EQ(of_reads.numel(), kind.reads ? in[5].numel() : 0);
       EXPECT_TRUE(at::equal(of_q, got.gradients[0]));
       EXPECT_TRUE(at::equal(of_log_decay, got.gradients[3]));
