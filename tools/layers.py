@@ -38,10 +38,10 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 7560,
-    "data checks tasks": 14470,
-    "kernels ops": 26810,
-    "layers mixers models": 7640,
+    "base io records": 7515,
+    "data checks tasks": 14465,
+    "kernels ops": 26750,
+    "layers mixers models": 7580,
     "training": 7170,
     "analysis python": 2785,
     "report": 8065,

@@ -30,8 +30,8 @@ from shared import result
 sys.path.insert(0, str(result.ROOT / "tests" / "fuzz"))
 from coverage import export, tool
 
-ROOMS = ("base", "tasks", "kernels", "report")  # free of LibTorch
-OTHER_ROOMS = ("ops", "mixers", "models", "training", "analysis", "cli")
+ROOMS = ("base", "io", "records", "data", "checks", "tasks", "kernels", "report")  # free of LibTorch
+OTHER_ROOMS = ("ops", "layers", "mixers", "models", "training", "analysis", "cli", "compute")
 LINES, BRANCHES = 90, 80  # per cent
 COVERAGE = result.ROOT / "build-coverage"
 SKIPPED = 77

@@ -35,8 +35,10 @@ DrawnTask::Drawn DrawnTask::draw_example(uint64_t seed, int split, int64_t index
   RandomStream random(derive_key(seed, RandomUse::kSample, static_cast<uint32_t>(split),
                                  static_cast<uint32_t>(index), redraw));
   Drawn example{.tokens = draw(random)};
-  example.label =
-      place_labels(std::vector<int32_t>(example.tokens.begin(), example.tokens.end())).back().label;
+  const auto answers =
+      place_labels(std::vector<int32_t>(example.tokens.begin(), example.tokens.end()));
+  LRA_CHECK(!answers.empty());
+  example.label = answers.back().label;
   return example;
 }
 
