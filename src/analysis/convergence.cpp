@@ -1,9 +1,9 @@
 #include "analysis/convergence.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parsed_number.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 
@@ -17,10 +17,8 @@ double parse_threshold(std::string text) {
     text.pop_back();
     unit = 100;
   }
-  double value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = problem == std::errc() && end == text.data() + text.size();
-  if (is_number && value > 0 && value <= unit) return value / unit;
+  const auto value = parsed_number<double>(text);
+  if (value && *value > 0 && *value <= unit) return *value / unit;
   throw Error({.where = "--thresholds",
                .what = in_quotes(whole, 50) + " is not an accuracy",
                .expected = "numbers above 0 and up to 1, or percentages, separated by commas",

@@ -1,11 +1,11 @@
 #include "base/launch_environment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/parsed_number.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 
@@ -37,14 +37,12 @@ class Reader {
 
   int64_t number(const char* name, int64_t least, int64_t most) const {
     const std::string value = text(name);
-    int64_t found = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, code] = std::from_chars(value.data(), end, found);
-    if (code != std::errc() || stop != end || found < least || found > most) {
+    const auto found = parsed_number<int64_t>(value);
+    if (!found || *found < least || *found > most) {
       refuse(name, "is " + in_quotes(value, 100),
              "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     }
-    return found;
+    return *found;
   }
 
   int64_t number_or(const char* name, int64_t absent, int64_t most) const {

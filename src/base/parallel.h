@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace lra {
 
@@ -19,5 +20,16 @@ void parallel_for_each(int64_t count, const std::function<void(int64_t)>& body);
 // has at least `grain` elements unless it is the only one.
 void parallel_ranges(int64_t count, int64_t grain,
                      const std::function<void(int64_t, int64_t)>& body);
+
+// {f(0), ..., f(count - 1)}, each computed in one of the ranges of parallel_ranges(). No bool,
+// since neighbors in a vector of them share a byte.
+template <typename F>
+auto parallel_map(int64_t count, int64_t grain, const F& f) {
+  std::vector<decltype(f(int64_t{}))> results(static_cast<size_t>(count));
+  parallel_ranges(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) results[static_cast<size_t>(i)] = f(i);
+  });
+  return results;
+}
 
 }  // namespace lra

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "data/parallel_map.h"
+#include "base/parallel.h"
 
 namespace lra::checks {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "data/parallel_map.h"
-
 #include "base/hash.h"
+#include "base/parallel.h"
 
 namespace lra::checks {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/text_format.h"
 #include "checks/equal_examples.h"
 #include "data/first_seen.h"
-#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {

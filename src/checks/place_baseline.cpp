@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "base/parallel.h"
 #include "data/drawn_examples.h"
-#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {

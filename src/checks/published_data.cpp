@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/parallel.h"
 #include "base/text_format.h"
-#include "data/parallel_map.h"
 
 namespace lra::checks {
 namespace {

@@ -211,7 +211,7 @@ std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   if (r.transfer) text += transfer_text(*r.transfer);
   if (r.reach) text += reach_text(*r.reach);
   if (r.breakdown) text += breakdown_text(*r.breakdown);
-  for (const std::string& warning : r.warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(r.warnings)) {
     text += "warning: " + printable(warning) + "\n";
   }
   return text;

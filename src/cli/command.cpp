@@ -1,11 +1,11 @@
 #include "cli/command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <map>
 
 #include "base/command_text.h"
+#include "base/parsed_number.h"
 #include "data/manifest.h"
 #include "io/progress.h"
 #include "io/toml.h"
@@ -111,11 +111,8 @@ template <typename T>
 CLI::Validator range_between(int64_t least, int64_t most) {
   const std::string range = std::to_string(least) + " to " + std::to_string(most);
   const auto check = [least, most, range](const std::string& text) -> std::string {
-    T value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, value);
-    const bool is_number = code == std::errc() && stop == end;
-    if (is_number && value >= static_cast<T>(least) && value <= static_cast<T>(most)) return "";
+    const auto value = parsed_number<T>(text);
+    if (value && *value >= static_cast<T>(least) && *value <= static_cast<T>(most)) return "";
     return "Value " + text + " not in range " + range;
   };
   return CLI::Validator(check, range, "");

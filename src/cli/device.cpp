@@ -1,12 +1,12 @@
 #include "cli/device.h"
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "base/parsed_number.h"
 #include "cli/compute.h"
 
 namespace lra::cli {
@@ -17,11 +17,8 @@ constexpr std::string_view kCuda = "cuda", kNumbered = "cuda:";
 // N of "cuda:N"; nothing for other text.
 std::optional<int> gpu_number(const std::string& text) {
   if (!text.starts_with(kNumbered)) return {};
-  const char *begin = text.data() + kNumbered.size(), *end = text.data() + text.size();
-  int number = 0;
-  const auto [stop, code] = std::from_chars(begin, end, number);
-  if (code != std::errc() || stop != end || number < 0) return {};
-  return number;
+  const auto number = parsed_number<int>(std::string_view(text).substr(kNumbered.size()));
+  return number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace

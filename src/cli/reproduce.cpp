@@ -213,7 +213,7 @@ ExitCode report(const Program& program, const RunRecord& recorded, const RunReco
 
 std::vector<std::string> accepted_checks(const RunRecord& record) {
   std::vector<std::string> names;
-  for (const CheckFinding& finding : record.data_checks.value_or(std::vector<CheckFinding>{})) {
+  for (const CheckFinding& finding : items_of(record.data_checks)) {
     if (finding.accepted) names.push_back(finding.check);
   }
   return names;

@@ -76,7 +76,7 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
                 counted(static_cast<int64_t>(r.initial_weights->fresh.size()), "tensor").c_str(),
                 r.initial_weights->unused.size());
   }
-  for (const EarlierPart& part : r.earlier_parts.value_or(std::vector<EarlierPart>()))
+  for (const EarlierPart& part : items_of(r.earlier_parts))
     std::printf("  continued      after step %s with %s\n", thousands(part.steps).c_str(),
                 part.change.c_str());
   if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
@@ -88,9 +88,9 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
   }
   if (r.data_source == "generated")
     std::printf("  data           generated, not read from official files\n");
-  for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
+  for (const std::string& warning : items_of(r.warnings))
     std::printf("  warning        %s\n", warning.c_str());
-  for (const CheckFinding& finding : r.data_checks.value_or(std::vector<CheckFinding>()))
+  for (const CheckFinding& finding : items_of(r.data_checks))
     std::printf("  data           %s\n", printable(checks::text_of(finding)).c_str());
   print_results(r);
   std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",

@@ -111,7 +111,7 @@ const Evaluation* own_score(const std::vector<ChangedInput>& scores) {
 }
 
 void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis) {
-  for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(run.warnings)) {
     if (!warning.starts_with(kEditedPresets)) continue;
     if (!analysis.warnings) analysis.warnings.emplace();
     if (std::ranges::find(*analysis.warnings, warning) != analysis.warnings->end()) continue;

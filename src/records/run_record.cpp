@@ -74,7 +74,7 @@ double two_class_chance_limit(int64_t num_examples) {
 
 std::string edited_presets_of(const RunRecord& record) {
   const std::string_view begin = kEditedPresets;
-  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(record.warnings)) {
     if (warning.starts_with(begin)) return warning.substr(begin.size());
   }
   return "";
@@ -82,7 +82,7 @@ std::string edited_presets_of(const RunRecord& record) {
 
 std::vector<RunIdentity> identities_of(const RunRecord& record) {
   std::vector<RunIdentity> all = {record};
-  for (const EarlierPart& part : record.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+  for (const EarlierPart& part : items_of(record.earlier_parts)) {
     RunIdentity& earlier = all.emplace_back(record);
     earlier.config_hash = part.config_hash;
     earlier.fingerprint = part.fingerprint;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,12 @@ struct Tuning {
 // The folder of a sweep's runs whose settings were not chosen, inside the folder of those chosen.
 // A report of the outer folder leaves it out; it has to be named.
 inline constexpr const char* kTriesFolder = "tries";
+
+// What is in a list that records may lack.
+template <typename T>
+std::span<const T> items_of(const std::optional<std::vector<T>>& list) {
+  return list ? std::span<const T>(*list) : std::span<const T>();
+}
 
 // The code of a model that is a Python class. Its bits are not promised to be the same at every
 // number of threads.

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/parsed_number.h"
 #include "base/task_shape.h"
 #include "checks/baseline.h"
 #include "checks/check_table.h"
@@ -178,15 +178,7 @@ Manifest new_manifest(const TaskSpec& spec, const std::string& source);
 // The manifest of data that is made: `settings`, and the seed and the sizes of the splits.
 Manifest generated_manifest(const TaskSpec& spec, std::map<std::string, std::string> settings,
                             uint64_t seed, const std::array<int64_t, 3>& sizes);
-// The number that is all of a text; nothing if it is none, or too large.
-template <typename T>
-std::optional<T> parsed_number(std::string_view text) {
-  T number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = problem == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
-// Such a number among the settings of a manifest.
+// The number that a setting of a manifest is; nothing without one.
 template <typename T = int64_t>
 std::optional<T> number_setting(const Manifest& manifest, const std::string& key) {
   const auto found = manifest.settings.find(key);

@@ -82,7 +82,7 @@ std::string shortfall_of(const RunRecord& run) {
 
 std::string suspicion_of(const std::optional<std::vector<CheckFinding>>& checks) {
   std::vector<std::string> texts;
-  for (const CheckFinding& finding : checks.value_or(std::vector<CheckFinding>{})) {
+  for (const CheckFinding& finding : items_of(checks)) {
     if (!marks_results(finding)) continue;
     const std::string split = finding.split.empty() ? "" : " (" + finding.split + ")";
     texts.push_back(finding.check + split + ": " + finding.text);

@@ -92,7 +92,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add("failure", run.failure);
   f.add_evaluation("test", run.test);
   for (const Mark& mark : marks_of(run)) f.add("mark " + signs_of({mark}), text_of(mark));
-  for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(run.warnings)) {
     f.add("warning", warning);
   }
   f.add_evaluation("validation", run.val);
@@ -105,7 +105,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
                         " steps of training in all");
   }
   if (run.initial_weights) f.add("initial weights from", run.initial_weights->origin);
-  for (const EarlierPart& part : run.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+  for (const EarlierPart& part : items_of(run.earlier_parts)) {
     f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
   }
   f.add("ended early", run.ended_by.value_or(""));

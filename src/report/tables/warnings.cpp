@@ -51,7 +51,7 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
       std::set<std::string> accepted;
       for (const RunRecord* run : runs) {
         warn_of_lost_run(group, *run, warnings);
-        for (const CheckFinding& found : run->data_checks.value_or(std::vector<CheckFinding>{})) {
+        for (const CheckFinding& found : items_of(run->data_checks)) {
           if (found.accepted)
             accepted.insert(": accepted of its data: " + found.check + ": " + found.text);
         }

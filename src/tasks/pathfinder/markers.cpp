@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/parallel_map.h"
-
+#include "base/parallel.h"
 #include "base/text_format.h"
 
 namespace lra::tasks {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parsed_number.h"
 
 namespace lra::tasks {
 namespace {
@@ -12,9 +12,9 @@ namespace {
 // A plain decimal number of 1 to 9 digits without leading zeros: the text is that of the number.
 bool parse_number(std::string_view text, int64_t& number) {
   if (text.empty() || text.size() > 9 || (text.size() > 1 && text[0] == '0')) return false;
-  if (text[0] == '-') return false;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size();
+  const auto found = parsed_number<uint32_t>(text);
+  number = found.value_or(0);
+  return found.has_value();
 }
 
 // Takes "/name" off the end of a path.

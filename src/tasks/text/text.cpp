@@ -17,7 +17,6 @@
 #include "data/drawn_examples.h"
 #include "data/files.h"
 #include "data/new_folder.h"
-#include "data/parallel_map.h"
 #include "data/stopping.h"
 #include "data/text_lines.h"
 #include "io/atomic_file.h"

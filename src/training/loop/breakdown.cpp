@@ -1,12 +1,12 @@
 #include "training/loop/breakdown.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "base/parsed_number.h"
 #include "base/text_format.h"
 
 namespace lra::training {
@@ -20,13 +20,6 @@ constexpr size_t kMaxClassPairs = 50;  // classes of a confusion matrix
 void add(BreakdownGroup& to, const BreakdownGroup& more) {
   to.num_examples += more.num_examples;
   to.num_correct += more.num_correct;
-}
-
-std::optional<int64_t> number_of(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
 }
 
 using Numbers = std::map<int64_t, BreakdownGroup>;
@@ -63,7 +56,7 @@ BreakdownFactor factor_of(const tasks::ExampleProperty& property,
   bool are_numbers = true;
   for (auto& [text, group] : words) {
     group.name = text;
-    const auto number = number_of(text);
+    const auto number = parsed_number<int64_t>(text);
     are_numbers = are_numbers && number;
     if (are_numbers) add(numbers[*number], group);
   }

@@ -45,7 +45,7 @@ bool RunCheckpoints::resume() {
   RunRecord& record = run_.record;
   std::vector<std::string> problems;
   const auto found = store_.load_latest(run_.parameters, &problems);
-  for (const std::string& warning : run_.before->warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(run_.before->warnings)) {
     add_warning(record, warning);
   }
   for (const std::string& problem : problems) {
@@ -105,7 +105,7 @@ int64_t RunCheckpoints::last_until(int64_t step) const {
   int64_t last = last_scheduled_checkpoint(run_.config.train, step);
   // Scheduled steps of earlier parts may have differed, so only the step that a part ended with
   // counts.
-  for (const EarlierPart& part : run_.record.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+  for (const EarlierPart& part : items_of(run_.record.earlier_parts)) {
     if (part.steps <= step) last = std::max(last, part.steps);
   }
   return last;

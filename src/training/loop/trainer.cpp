@@ -120,7 +120,7 @@ void Trainer::start() {
     output_.say(warning);
     add_warning(record, warning);
   }
-  for (const CheckFinding& finding : record.data_checks.value_or(std::vector<CheckFinding>{})) {
+  for (const CheckFinding& finding : items_of(record.data_checks)) {
     output_.say(checks::text_of(finding));
   }
   make_folder(folder.checkpoints());
@@ -146,7 +146,7 @@ void Trainer::resume() {
       before->python->source_sha256 != record.python->source_sha256) {
     add_warning(record, "the source of " + record.model + " changed while the run was stopped");
   }
-  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+  for (const std::string& warning : items_of(record.warnings)) {
     output_.say(warning);
   }
   if (checkpoints_.resume()) output_.resume();

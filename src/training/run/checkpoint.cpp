@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/parsed_number.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "io/atomic_file.h"
@@ -235,10 +235,9 @@ std::vector<int64_t> CheckpointStore::steps() const {
   std::vector<int64_t> found;
   for (const std::string& name : names_in(folder_)) {
     if (!name.starts_with(kStepPrefix)) continue;
-    int64_t step = 0;
-    const char *begin = name.data() + std::strlen(kStepPrefix), *end = name.data() + name.size();
-    const auto [stop, code] = std::from_chars(begin, end, step);
-    if (code == std::errc() && stop == end) found.push_back(step);
+    const auto step =
+        parsed_number<int64_t>(std::string_view(name).substr(std::strlen(kStepPrefix)));
+    if (step) found.push_back(*step);
   }
   std::sort(found.begin(), found.end());
   return found;

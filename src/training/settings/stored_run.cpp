@@ -61,7 +61,7 @@ StoredRun read_run(const RunFolder& folder) {
   if (hash == run.record.config_hash) return run;
   // Settings that change are written into the record first: a run that was killed in between still
   // has the file of its earlier part.
-  for (const EarlierPart& part : run.record.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+  for (const EarlierPart& part : items_of(run.record.earlier_parts)) {
     if (part.config_hash != hash) continue;
     run.config = RunConfig::from_table(run.record.config);
     return run;
