@@ -138,7 +138,8 @@ void tell_warnings(const Cell& cell, const std::string& name, std::set<std::stri
                    const std::function<void(const std::string&)>& tell) {
   const std::string path = training::RunFolder{cell.folder}.record();
   if (cell.state == CellState::kDamaged || !fs::exists(path)) return;
-  for (const std::string& warning : items_of(read_record(path).warnings))
+  const RunRecord record = read_record(path);
+  for (const std::string& warning : items_of(record.warnings))
     if (told.insert(cell.task + " " + cell.model + " " + warning).second)
       tell(name + ": " + warning);
 }

@@ -125,6 +125,8 @@ template <typename T>
 std::span<const T> items_of(const std::optional<std::vector<T>>& list) {
   return list ? std::span<const T>(*list) : std::span<const T>();
 }
+template <typename T>
+std::span<const T> items_of(const std::optional<std::vector<T>>&&) = delete;  // would be gone
 
 // The code of a model that is a Python class. Its bits are not promised to be the same at every
 // number of threads.
