@@ -38,7 +38,7 @@ ALLOWED = {
 # The most lines that rooms may have together, without their tests. Raising one needs a reason in the
 # commit's message.
 BUDGETS = {
-    "base io records": 7550,
+    "base io records": 7555,
     "data checks tasks": 14435,
     "kernels ops": 26750,
     "layers mixers models": 7580,
