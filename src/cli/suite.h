@@ -167,7 +167,7 @@ std::string sweep_table(const Suite& suite, std::vector<Cell> cells);
 
 // ---- commands
 
-// Of all commands of a suite: each has some of them.
+// The arguments of all commands of a suite; each has some of them.
 struct SuiteArguments {
   std::string file, data, out, only;
   std::vector<std::string> devices;  // of the runs; empty: --device

@@ -120,7 +120,7 @@ struct Tuning {
 // A report of the outer folder leaves it out; it has to be named.
 inline constexpr const char* kTriesFolder = "tries";
 
-// What is in a list that records may lack.
+// The items of a list that records may lack; none without it.
 template <typename T>
 std::span<const T> items_of(const std::optional<std::vector<T>>& list) {
   return list ? std::span<const T>(*list) : std::span<const T>();

@@ -46,7 +46,7 @@ struct PairOfThread {
   }
 
   __device__ bool is_there() const { return place < numbers; }
-  // Of an array [.., 2, pairs, channels] and of one [.., channels, pairs, 2].
+  // Places in arrays [.., 2, pairs, channels] and [.., channels, pairs, 2].
   __device__ ComplexDouble plane_number(const float* planes, int64_t k) const {
     return {planes[2 * k * numbers + place], planes[(2 * k + 1) * numbers + place]};
   }

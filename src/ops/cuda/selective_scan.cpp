@@ -22,7 +22,7 @@ Tensor forward(const SelectiveScanInput& input) {
   return y;
 }
 
-// That of the composed version.
+// The gradients by the composed version.
 SelectiveScanGradients composed_backward_of(const Tensor& grad, const SelectiveScanInput& in) {
   const auto y = [&](const auto& t) {
     return variable_list{composed_selective_scan(

@@ -96,8 +96,7 @@ HeldPairs hold_pairs(const Poles& poles, const Tensor& c_KDN2) {
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "hold_pairs(Tensor real, Tensor frequency, Tensor raw_dt, Tensor c, bool log_rate=False, "
-      "bool softplus=False) "
-      "-> (Tensor, Tensor)",
+      "bool softplus=False) -> (Tensor, Tensor)",
       composed_hold_pairs);
   m.def(
       "hold_pairs_backward(Tensor grad_a, Tensor grad_c, Tensor real, Tensor frequency, Tensor "
