@@ -40,9 +40,9 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 26750,
-    "layers mixers models": 7580,
-    "training": 7170,
+    "kernels ops": 26775,
+    "layers mixers models": 7600,
+    "training": 7185,
     "analysis python": 2785,
     "report": 8065,
     "cli compute": 8450,

@@ -56,10 +56,8 @@ class Bench {
       wait_for(model_.device());
       return;
     }
-    const training::StepLoss loss = stepper_->gradients(std::span(&batch, 1), step_);
-    LRA_CHECK(std::isfinite(loss.gradient_norm));
-    stepper_->update(step_, step_, loss.gradient_norm);
-    LRA_CHECK(parameters_->weights_are_finite());  // waits for the update
+    const training::StepLoss loss = stepper_->step(std::span(&batch, 1), step_, step_);
+    LRA_CHECK(std::isfinite(loss.gradient_norm) && loss.weights_are_finite);
     ++step_;
   }
 

@@ -1,10 +1,8 @@
 #include "layers/norms.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "layers/on_device.h"
 #include "ops/pointwise/batch_norm.h"
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/row_norm.h"
@@ -66,50 +64,6 @@ at::Tensor BatchNorm::forward(const at::Tensor& x_BLD, const Context& context) {
   const auto values = ops::batch_norm(x_BLD, context.mask_BL, weight_, bias_, kEps);
   seen_[context.part] = {values.count, values.mean, values.variance};
   return values.y;
-}
-
-int64_t BatchNorm::num_sums() const { return 1 + 2 * weight_.numel(); }
-
-// The number of positions, then for each channel the sum and the sum of squares.
-void BatchNorm::take_sums(std::span<double> sums) {
-  std::fill(sums.begin(), sums.end(), 0.0);
-  for (const auto& [part, seen] : seen_) {
-    // One copy, as each waits for a device.
-    const auto doubles = [](const at::Tensor& t) { return t.reshape({-1}).to(at::kDouble); };
-    const at::Tensor all =
-        at::cat({doubles(seen.count), doubles(seen.mean), doubles(seen.variance)}).to(at::kCPU);
-    const int64_t dim = seen.mean.numel();
-    const double count = all.const_data_ptr<double>()[0];
-    const double *mean = all.const_data_ptr<double>() + 1, *variance = mean + dim;
-    sums[0] += count;
-    for (int64_t c = 0; c < dim; ++c) {
-      sums[static_cast<size_t>(1 + 2 * c)] += count * mean[c];
-      sums[static_cast<size_t>(2 + 2 * c)] += count * (variance[c] + mean[c] * mean[c]);
-    }
-  }
-  seen_.clear();
-}
-
-void BatchNorm::follow(std::span<const double> sums) {
-  const double count = sums[0];
-  if (count < 1) return;
-  const int64_t dim = weight_.numel();
-  const at::Tensor both = at::empty({2, dim}, at::kDouble);
-  double *mean = both.mutable_data_ptr<double>(), *variance = mean + dim;
-  for (int64_t c = 0; c < dim; ++c) {
-    const double m = sums[static_cast<size_t>(1 + 2 * c)] / count;
-    const double square = sums[static_cast<size_t>(2 + 2 * c)] / count;
-    mean[c] = m;
-    // Unbiased, as in PyTorch.
-    variance[c] = std::max(0.0, square - m * m) * count / std::max(1.0, count - 1);
-  }
-  const auto towards = [](at::Tensor& running, const at::Tensor& now) {
-    running.mul_(1 - kMomentum).add_(now, kMomentum);
-  };
-  const at::NoGradGuard no_grad;
-  const at::Tensor there = on_device(both.to(running_mean_.scalar_type()), running_mean_.device());
-  towards(running_mean_, there[0]);
-  towards(running_var_, there[1]);
 }
 
 std::shared_ptr<Norm> make_norm(const std::string& kind, const Initializer& init, int64_t dim) {

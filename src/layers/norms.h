@@ -1,7 +1,6 @@
 // Norms over the channels of [B, L, D].
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -62,22 +61,12 @@ class ScaleNorm : public Norm {
 // otherwise the running ones.
 class BatchNorm : public Norm, public RunningStatistics {
  public:
-  static constexpr double kEps = 1e-5, kMomentum = 0.1;
+  static constexpr double kEps = 1e-5;
   BatchNorm(const Initializer& init, int64_t dim);
   at::Tensor forward(const at::Tensor& x_BLD, const Context& context) override;
 
-  int64_t num_sums() const override;
-  void take_sums(std::span<double> sums) override;
-  void follow(std::span<const double> sums) override;
-
  private:
-  // Statistics of the valid positions of a micro-batch: their number [], mean and biased variance
-  // [D].
-  struct Seen {
-    at::Tensor count, mean, variance;
-  };
-  at::Tensor weight_, bias_, running_mean_, running_var_;
-  std::map<uint32_t, Seen> seen_;  // by micro-batch
+  at::Tensor weight_, bias_;
 };
 
 // "layer", "batch", "scale" or "rms".

@@ -4,10 +4,6 @@
 
 #include <limits>
 
-#include <torch/optim/adamw.h>
-
-#include <limits>
-
 #include "base/parallel.h"
 #include "ops/test_tensors.h"
 
@@ -63,6 +59,21 @@ TEST(Adam, AgreesWithTheLibrarysAdamW) {
     adam_step(state.parameters, g, state.m, state.v, kOptions, step, 1);
   }
   EXPECT_LE(relative_error(state.parameters, theirs), 1e-12);
+}
+
+TEST(Adam, ClipsByANormThatNobodyReads) {
+  const Tensor g = gradient_of_step(0).to(at::kFloat), norm = norm_of(g);
+  for (const double clip_norm : {0.5, 1e9, 0.0}) {
+    State clipped(at::kFloat), scaled(at::kFloat);
+    adam_step(clipped.parameters, g, clipped.m, clipped.v, kOptions, 0, 1, norm, clip_norm);
+    const double scale = clip_norm == 0.5 ? clip_norm / gradient_norm(g) : 1;
+    adam_step(scaled.parameters, g, scaled.m, scaled.v, kOptions, 0, scale);
+    EXPECT_TRUE(at::equal(clipped.m, scaled.m) && at::equal(clipped.v, scaled.v)) << clip_norm;
+    EXPECT_TRUE(at::equal(clipped.parameters, scaled.parameters)) << clip_norm;
+  }
+  State state(at::kFloat);
+  EXPECT_THROW(adam_step(state.parameters, g, state.m, state.v, kOptions, 0, 1, {}, 1),
+               CheckFailure);
 }
 
 TEST(Adam, RefusesStridedArrays) {

@@ -3,7 +3,6 @@
 //
 // Only operators with a kernel for each device are here; the others are composed of these, or of
 // LibTorch's.
-// gradient_norm returns a number, which requires data.
 #include "ops/attention/attention_arguments.h"
 #include "ops/attention/feature_attention_problem.h"
 #include "ops/dispatch.h"
@@ -190,8 +189,10 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
     return Two(contiguous_like(x), contiguous_like(x));
   });
-  m.impl("adam_step_",
-         [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t, double) {});
+  m.impl("adam_step_", [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t,
+                          double, const MaybeTensor&, double) {});
+  m.impl("gradient_norm",
+         [](const Tensor& x) { return at::empty({}, x.options().dtype(at::kDouble)); });
   m.impl("gumbel_noise_like", like_first<int64_t>);
 
   m.impl("convolution", like_first<MaybeIn, In, int64_t>);

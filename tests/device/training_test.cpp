@@ -29,7 +29,8 @@ class TrainingOnADevice : public TinyTraining {
 TEST_F(TrainingOnADevice, EndsWithTheBitsOfTheCpu) {
   for (const std::vector<std::string>& sets :
        {std::vector<std::string>{},
-        {"train.accumulate=3", "train.on_nonfinite=skip"},
+        {"train.accumulate=3", "train.on_nonfinite=skip", "train.clip_norm=0.5",
+         "model.norm=batch"},
         {"train.precision=bf16", "train.recompute=true", "train.test_checkpoint=best"}}) {
     const RunConfig config = kept_run(sets);
     const std::string name = std::to_string(sets.size());
@@ -75,7 +76,7 @@ TEST_F(TrainingOnADevice, GoesBackToCheckpointsAndTakesUpdatesBack) {
 }
 
 TEST_F(TrainingOnADevice, OfTwoRanksEndsWithTheBitsOfTheCpu) {
-  const RunConfig config = kept_run();
+  const RunConfig config = kept_run({"train.clip_norm=0.5", "model.norm=batch"});
   const auto run_two = [&](at::Device device, const std::string& name) {
     std::vector<RunRecord> records(2);
     on_ranks(2, [&](Ranks& ranks) {

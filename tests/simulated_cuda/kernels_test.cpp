@@ -1,6 +1,7 @@
 // The simple kernels on a simulated CUDA device against the CPU's references.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -315,27 +316,33 @@ TEST(SimulatedCudaAdam, StepsMatchTheReference) {
   auto p = random_values<float>(count, 1);
   std::vector<float> m(p.size(), 0), v = m;
   std::vector<double> want_p(p.begin(), p.end()), want_m(p.size(), 0), want_v = want_m;
-  for (step.step = 0; step.step < 4; ++step.step) {
+  const std::array<double, 5> norms = {1, 3, 8, std::numeric_limits<double>::quiet_NaN(), 3.5};
+  for (const double& norm : norms) {
+    constexpr double kClip = 2;
+    AdamStep clipped = step;
+    if (norm > kClip) clipped.grad_scale *= kClip / norm;
     const auto gradients = random_values<float>(count, 10 + static_cast<uint64_t>(step.step));
     const std::vector<double> wide(gradients.begin(), gradients.end());
-    cuda::adam_step(count, p.data(), gradients.data(), m.data(), v.data(), step, nullptr);
-    ref::adam_step(count, want_p.data(), wide.data(), want_m.data(), want_v.data(), step);
+    cuda::adam_step(count, p.data(), gradients.data(), m.data(), v.data(), step,
+                    step.step > 0 ? &norm : nullptr, kClip, nullptr);
+    ref::adam_step(count, want_p.data(), wide.data(), want_m.data(), want_v.data(), clipped);
+    ++step.step;
   }
   expect_near(p, want_p, 1e-6);
   expect_near(m, want_m, 1e-6);
   expect_near(v, want_v, 1e-6);
 }
 
-TEST(SimulatedCudaAdam, SumsOfSquaresMatchTheReference) {
+TEST(SimulatedCudaAdam, NormsMatchTheReference) {
   for (const int64_t count : {1, 255, 8192, 8193, 30000}) {
     auto x = random_values<float>(count, 5);
     std::vector<double> scratch(static_cast<size_t>(cuda::sum_of_squares_parts(count)));
-    double sum = -1;
-    cuda::sum_of_squares(count, x.data(), scratch.data(), &sum, nullptr);
-    EXPECT_NEAR(sum, ref::sum_of_squares(count, x.data()).sum, 1e-12 * sum);
+    double norm = -1;
+    cuda::gradient_norm(count, x.data(), scratch.data(), &norm, nullptr);
+    EXPECT_NEAR(norm, std::sqrt(ref::sum_of_squares(count, x.data()).sum), 1e-12 * norm);
     x.back() = std::numeric_limits<float>::infinity();
-    cuda::sum_of_squares(count, x.data(), scratch.data(), &sum, nullptr);
-    EXPECT_FALSE(std::isfinite(sum));
+    cuda::gradient_norm(count, x.data(), scratch.data(), &norm, nullptr);
+    EXPECT_FALSE(std::isfinite(norm));
   }
 }
 

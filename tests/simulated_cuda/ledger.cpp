@@ -440,9 +440,7 @@ void count_step(const training::RunConfig& run, int64_t batch) {
   const training::Batch examples = batch_of(shape, batch);
   for (int64_t step = 0; step < 2; ++step) {
     is_recording = step == 1;  // what is made once is there then
-    const auto loss = stepper.gradients(std::span(&examples, 1), step);
-    stepper.update(step, step, loss.gradient_norm);
-    LRA_CHECK(parameters.weights_are_finite());
+    LRA_CHECK(stepper.step(std::span(&examples, 1), step, step).weights_are_finite);
   }
   print_ledger(run, shape, batch, model, memory.peak_bytes());
 }

@@ -17,10 +17,12 @@ struct Factors {
 };
 
 __global__ void adam_kernel(int64_t count, float* parameters, const float* gradients, float* m,
-                            float* v, Factors f) {
+                            float* v, Factors f, const double* norm, double clip_norm) {
   const int64_t n = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (n >= count) return;
-  const float gradient = f.grad_scale * gradients[n], parameter = parameters[n];
+  float scale = f.grad_scale;
+  if (norm != nullptr && *norm > clip_norm) scale *= static_cast<float>(clip_norm / *norm);
+  const float gradient = scale * gradients[n], parameter = parameters[n];
   const float new_m = f.beta1 * m[n] + f.rest1 * gradient;
   const float new_v = f.beta2 * v[n] + f.rest2 * gradient * gradient;
   m[n] = new_m;
@@ -56,17 +58,17 @@ __global__ void squares_kernel(int64_t count, const float* x, double* parts) {
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-__global__ void parts_kernel(int64_t count, const double* parts, double* total) {
+__global__ void norm_kernel(int64_t count, const double* parts, double* norm) {
   double sum = 0;
   for (int64_t n = threadIdx.x; n < count; n += kThreads) sum += parts[n];
   sum = sum_of_block(sum);
-  if (threadIdx.x == 0) *total = sum;
+  if (threadIdx.x == 0) *norm = sqrt(sum);
 }
 
 }  // namespace
 
 void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
-               const AdamStep& step, Stream stream) {
+               const AdamStep& step, const double* norm, double clip_norm, Stream stream) {
   check_adam_step(step);
   const auto steps = static_cast<double>(step.step + 1);
   const auto to_float = [](double x) { return static_cast<float>(x); };
@@ -83,16 +85,16 @@ void adam_step(int64_t count, float* parameters, const float* gradients, float* 
       .grad_scale = to_float(step.grad_scale),
   };
   launch(adam_kernel, parts_of(count, kThreads), kThreads, 0, stream, count, parameters, gradients,
-         m, v, factors);
+         m, v, factors, norm, clip_norm);
 }
 
 int64_t sum_of_squares_parts(int64_t count) { return parts_of(count, kChunk); }
 
-void sum_of_squares(int64_t count, const float* x, double* scratch, double* sum, Stream stream) {
+void gradient_norm(int64_t count, const float* x, double* scratch, double* norm, Stream stream) {
   constexpr size_t kBytes = 32 * sizeof(double);
   const int64_t parts = sum_of_squares_parts(count);
   launch(squares_kernel, parts, kThreads, kBytes, stream, count, x, scratch);
-  launch(parts_kernel, 1, kThreads, kBytes, stream, parts, scratch, sum);
+  launch(norm_kernel, 1, kThreads, kBytes, stream, parts, scratch, norm);
 }
 
 }  // namespace lra::kernels::cuda

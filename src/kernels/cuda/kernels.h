@@ -65,12 +65,14 @@ template <typename T>
 void short_convolution_backward(const ShortConvolution<T>& p, const T* grad, T* grad_x,
                                 float* grad_parameters, float* scratch, Stream stream);
 
+// With `norm`, one double on the device, a gradient of which it exceeds `clip_norm` is scaled by
+// clip_norm / norm as well.
 void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
-               const AdamStep& step, Stream stream);
-// `sum`: one double on the device, overwritten; infinite or NaN when an element is. `scratch` holds
-// sum_of_squares_parts(count) doubles.
+               const AdamStep& step, const double* norm, double clip_norm, Stream stream);
+// The root of the sum of squares. `norm`: one double on the device, overwritten; infinite or NaN
+// when an element is. `scratch` holds sum_of_squares_parts(count) doubles.
 int64_t sum_of_squares_parts(int64_t count);
-void sum_of_squares(int64_t count, const float* x, double* scratch, double* sum, Stream stream);
+void gradient_norm(int64_t count, const float* x, double* scratch, double* norm, Stream stream);
 
 template <typename T>
 void layer_norm_forward(const LayerNormForward<T>& p, Stream stream);

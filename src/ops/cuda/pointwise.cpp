@@ -1,6 +1,5 @@
 // Dropout, GELU and the optimizer on a device.
-#include <cmath>
-
+#include "ops/adam.h"
 #include "ops/cuda/device.h"
 
 namespace lra::ops::device {
@@ -65,9 +64,10 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tenso
 }
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
-               at::ArrayRef<double> options, int64_t step, double grad_scale) {
+               at::ArrayRef<double> options, int64_t step, double grad_scale,
+               const MaybeTensor& norm, double clip_norm) {
   LRA_CHECK_EQ(options.size(), size_t{5});
-  const OnDeviceOf device(parameters, {gradients, m, v});
+  const OnDeviceOf device(parameters, {gradients, m, v, norm});
   for (const Tensor* t : {const_cast<const Tensor*>(&parameters), &gradients,
                           const_cast<const Tensor*>(&m), const_cast<const Tensor*>(&v)}) {
     LRA_CHECK(t->is_contiguous() && t->scalar_type() == at::kFloat);
@@ -77,19 +77,20 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v
                   gradients.const_data_ptr<float>(), m.mutable_data_ptr<float>(),
                   v.mutable_data_ptr<float>(),
                   {options[0], options[1], options[2], options[3], options[4], step, grad_scale},
+                  clip_norm > 0 ? check_norm(norm).const_data_ptr<double>() : nullptr, clip_norm,
                   device.stream());
 }
 
-double gradient_norm(const Tensor& gradients) {
+Tensor gradient_norm(const Tensor& gradients) {
   LRA_CHECK(gradients.is_contiguous() && gradients.scalar_type() == at::kFloat);
   const OnDeviceOf device(gradients);
   const auto options = gradients.options().dtype(at::kDouble);
-  const Tensor sum = at::empty({}, options);
+  Tensor norm = at::empty({}, options);
   const Tensor scratch = at::empty({cuda::sum_of_squares_parts(gradients.numel())}, options);
-  cuda::sum_of_squares(gradients.numel(), gradients.const_data_ptr<float>(),
-                       scratch.mutable_data_ptr<double>(), sum.mutable_data_ptr<double>(),
-                       device.stream());
-  return std::sqrt(sum.item<double>());
+  cuda::gradient_norm(gradients.numel(), gradients.const_data_ptr<float>(),
+                      scratch.mutable_data_ptr<double>(), norm.mutable_data_ptr<double>(),
+                      device.stream());
+  return norm;
 }
 
 }  // namespace

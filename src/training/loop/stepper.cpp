@@ -1,27 +1,14 @@
 #include "training/loop/stepper.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "layers/on_device.h"
 #include "ops/adam.h"
 #include "training/loop/step_profiler.h"
 #include "training/settings/budget.h"
 
 namespace lra::training {
-namespace {
-
-// Adds the mean losses and the hits of all parts to `sum`, in one copy: it waits for a device.
-void read_back(std::span<const Batch> parts, const std::vector<at::Tensor>& losses,
-               const std::vector<at::Tensor>& correct, StepLoss& sum) {
-  const at::Tensor hits = at::stack(correct).sum().to(at::kDouble).view({1});
-  const at::Tensor numbers = at::cat({at::stack(losses).to(at::kDouble), hits}).cpu();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    sum.loss_sum += numbers[static_cast<int64_t>(i)].item<double>() *
-                    static_cast<double>(parts[i].labels_B.size(0));
-  }
-  sum.correct = numbers[-1].item<int64_t>();
-}
-
-}  // namespace
 
 Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
                  uint64_t seed, Ranks& ranks, const GroupConfigs& groups)
@@ -36,27 +23,31 @@ Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const T
     const auto group = groups.find(segment.group);
     config_of_segment_.push_back(group == groups.end() ? config : of_group(config, group->second));
   }
-  int64_t num_sums = 0;
-  for (const layers::RunningStatistics* one : statistics_) num_sums += one->num_sums();
-  statistics_sums_.resize(static_cast<size_t>(num_sums));
   if (config.on_nonfinite != "skip") return;
   for (const at::Tensor& t : parameters.state()) before_step_.push_back(t.clone());
 }
 
-// Calls visit(layer, its sums) for each layer with running statistics.
-template <typename Visit>
-void Stepper::for_each_statistics(Visit visit) {
-  std::span<double> rest(statistics_sums_);
-  for (layers::RunningStatistics* one : statistics_) {
-    const auto count = static_cast<size_t>(one->num_sums());
-    visit(*one, rest.first(count));
-    rest = rest.subspan(count);
-  }
+StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared) {
+  StepLoss sum = queue_gradients(parts, step, shared);
+  sum.gradient_norm = read_back(sum, {norm_}).at(0);
+  return sum;
 }
 
-StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared) {
+StepLoss Stepper::step(std::span<const Batch> parts, int64_t step, int64_t num_updates,
+                       std::span<double> shared) {
+  StepLoss sum = queue_gradients(parts, step, shared);
+  update(step, num_updates);
+  // This norm is finite only if all weights and buffers are.
+  const std::vector<double> norms = read_back(sum, {norm_, ops::norm_of(parameters_.values)});
+  sum.gradient_norm = norms.at(0);
+  sum.weights_are_finite = std::isfinite(norms.at(1));
+  return sum;
+}
+
+StepLoss Stepper::queue_gradients(std::span<const Batch> parts, int64_t step,
+                                  std::span<double> shared) {
   StepLoss sum;
-  std::vector<at::Tensor> losses, correct;  // of the parts
+  unread_.clear();  // of a step that failed
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const bool has_places = parts[0].input.places_M.defined();
   const double all_examples = count_of_all(sum.examples, has_places);
@@ -75,17 +66,34 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
     const auto count = static_cast<double>(part.labels_B.size(0));
     if (i + 1 == parts.size()) sum_.begin();
     traced("backward", [&] { (loss.mean * (count / all_examples)).backward(); });
-    losses.push_back(loss.mean.detach());
-    correct.push_back(loss.correct);
+    unread_.push_back({loss.mean.detach(), loss.correct, count});
     sum.tokens += part.num_tokens;
     sum.computed_tokens += model_.num_positions(part.input);
   }
-  read_back(parts, losses, correct, sum);
-  for_each_statistics(
-      [](layers::RunningStatistics& one, std::span<double> sums) { one.take_sums(sums); });
+  statistics_sums_ = layers::take_sums(statistics_);
   traced("sum over ranks", [&] { add_up(sum, shared); });
-  sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
+  norm_ = ops::norm_of(parameters_.gradients);
   return sum;
+}
+
+std::vector<double> Stepper::read_back(StepLoss& sum, const std::vector<at::Tensor>& others) {
+  std::vector<at::Tensor> all;
+  const auto add = [&](const at::Tensor& t) { all.push_back(t.to(at::kDouble).view({-1})); };
+  for (const Unread& part : unread_) {
+    add(part.mean_loss);
+    add(part.correct);
+  }
+  for (const at::Tensor& t : others) {
+    if (t.defined()) add(t);
+  }
+  const at::Tensor numbers = at::cat(all).cpu();
+  const double *from = numbers.const_data_ptr<double>(), *end = from + numbers.numel();
+  for (const Unread& part : unread_) {
+    sum.loss_sum += *from++ * part.labels;
+    sum.correct += static_cast<int64_t>(*from++);
+  }
+  unread_.clear();
+  return {from, end};
 }
 
 double Stepper::count_of_all(int64_t own, bool has_places) const {
@@ -95,15 +103,17 @@ double Stepper::count_of_all(int64_t own, bool has_places) const {
   return count;
 }
 
-// This takes one message in addition to the gradients. Counts are exact as doubles.
+// This takes one message in addition to the gradients. Counts are exact as doubles. Sums go through
+// main memory, so results are read before the update; if a rank is lost, nothing has changed.
 void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   if (ranks_.count() == 1) return;
+  const std::vector<double> statistics = read_back(loss, {statistics_sums_});
   sum_.end();
   std::vector<double> numbers = {
       loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.examples),
       static_cast<double>(loss.tokens), static_cast<double>(loss.computed_tokens)};
-  const size_t own = numbers.size(), seen = statistics_sums_.size();
-  numbers.insert(numbers.end(), statistics_sums_.begin(), statistics_sums_.end());
+  const size_t own = numbers.size(), seen = statistics.size();
+  numbers.insert(numbers.end(), statistics.begin(), statistics.end());
   numbers.insert(numbers.end(), shared.begin(), shared.end());
   ranks_.sum(numbers);
   loss.loss_sum = numbers[0];
@@ -112,13 +122,14 @@ void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   loss.tokens = static_cast<int64_t>(numbers[3]);
   loss.computed_tokens = static_cast<int64_t>(numbers[4]);
   const std::span<const double> rest = std::span(numbers).subspan(own);
-  std::ranges::copy(rest.first(seen), statistics_sums_.begin());
+  if (seen > 0) {
+    const at::Tensor sums = at::tensor(at::ArrayRef<double>(rest.data(), seen), at::kDouble);
+    statistics_sums_ = layers::on_device(sums, parameters_.values.device());
+  }
   std::ranges::copy(rest.subspan(seen), shared.begin());
 }
 
-void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
-  const double most = config_.clip_norm;
-  const double clip = most > 0 && gradient_norm > most ? most / gradient_norm : 1.0;
+void Stepper::update(int64_t step, int64_t num_updates) {
   traced("update", [&] {
     for (size_t i = 0; i < config_of_segment_.size(); ++i) {
       const TrainConfig& c = config_of_segment_[i];
@@ -130,11 +141,10 @@ void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
                  v = of_segment(parameters_.v);
       ops::adam_step(values, of_segment(parameters_.gradients), m, v,
                      {learning_rate(c, step), c.beta1, c.beta2, c.eps, c.weight_decay}, num_updates,
-                     clip);
+                     1, norm_, config_.clip_norm);
     }
   });
-  for_each_statistics(
-      [](layers::RunningStatistics& one, std::span<const double> sums) { one.follow(sums); });
+  layers::follow(statistics_, statistics_sums_);
 }
 
 void Stepper::undo_step() {

@@ -217,15 +217,13 @@ void Trainer::train_step(Progress& bar) {
   const Stopwatch watch;
   Health& health = progress.health;
   Agreement::Numbers notices = agreement_.notices();
-  const StepLoss loss = stepper_.gradients(traced("next batch", [&] { return loader_->next(); }),
-                                           progress.step, notices);
+  // A fault is noticed after the update, which every remedy takes back or leaves behind.
+  const StepLoss loss =
+      stepper_.step(traced("next batch", [&] { return loader_->next(); }), progress.step,
+                    progress.step - health.skipped - health.undone, notices);
   agreement_.settle(notices);
   std::string fault = fault_of(config.train, loss.mean(), loss.gradient_norm, health);
-  if (fault.empty()) {
-    stepper_.update(progress.step, progress.step - health.skipped - health.undone,
-                    loss.gradient_norm);
-    if (!parameters.weights_are_finite()) fault = "a weight is not finite";
-  }
+  if (fault.empty() && !loss.weights_are_finite) fault = "a weight is not finite";
   if (fault.empty()) {
     count_good_step(config.train, loss.mean(), loss.gradient_norm, health);
     progress.mean.add(loss.loss_sum, loss.correct, loss.examples);
