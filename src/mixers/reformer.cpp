@@ -40,29 +40,12 @@ namespace {
 
 using at::Tensor;
 
-// [heads, rounds, E, columns]
-Tensor draw_rotations(uint64_t key, const LayerShape& shape, int64_t rounds, int64_t columns) {
-  Tensor rotations =
-      at::empty({shape.attention.heads, rounds, shape.attention.head_dim, columns}, at::kFloat);
-  float* to = rotations.mutable_data_ptr<float>();
-  for (int64_t h = 0; h < shape.attention.heads; ++h) {
-    for (int64_t r = 0; r < rounds; ++r) {
-      RandomStream stream(
-          derive_key(key, RandomUse::kMixer, static_cast<uint32_t>(h), static_cast<uint32_t>(r)));
-      for (int64_t n = 0; n < shape.attention.head_dim * columns; ++n) {
-        *to++ = static_cast<float>(stream.normal());
-      }
-    }
-  }
-  return rotations;
-}
-
 class Reformer : public SequenceLayer {
  public:
   using Config = ReformerConfig;
 
   Reformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
-      : config_(config), shape_(shape) {
+      : config_(config) {
     // Kitaev et al.: chunks twice as long as the average bucket.
     if (config_.buckets == 0) {
       const int64_t chunks = (shape.max_length + config.chunk - 1) / config.chunk;
@@ -72,7 +55,8 @@ class Reformer : public SequenceLayer {
         add<layers::HeadProjection>("query_value", init, 2, shape.model_dim, shape.attention);
     output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
     const uint64_t key = derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(shape.layer));
-    fixed_rotations_ = rotations(key, init.device());
+    const Tensor like = at::empty({1, 1, shape.attention.heads, shape.attention.head_dim});
+    fixed_rotations_ = layers::on_device(rotations(key, like), init.device());
   }
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
@@ -94,9 +78,8 @@ class Reformer : public SequenceLayer {
   }
 
  private:
-  Tensor rotations(uint64_t key, at::Device device) const {
-    return layers::on_device(draw_rotations(key, shape_, config_.rounds, config_.buckets / 2),
-                             device);
+  Tensor rotations(uint64_t key, const Tensor& like_BLHE) const {
+    return ops::draw_rotations(like_BLHE, config_.rounds, config_.buckets / 2, key);
   }
 
   // Zero vectors stay zero.
@@ -107,7 +90,7 @@ class Reformer : public SequenceLayer {
 
   std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const layers::Context& context) const {
     const uint64_t key = derive_key(context.step_key, RandomUse::kMixer);
-    const Tensor drawn = context.training ? rotations(key, q_BLHE.device()) : fixed_rotations_;
+    const Tensor drawn = context.training ? rotations(key, q_BLHE) : fixed_rotations_;
     const Tensor buckets =
         ops::hash_buckets(q_BLHE, drawn.to(ops::wide_type(q_BLHE)), context.mask_BL);
     return ops::sorted_runs(buckets, config_.buckets,
@@ -115,7 +98,6 @@ class Reformer : public SequenceLayer {
   }
 
   Config config_;
-  LayerShape shape_;
   std::shared_ptr<layers::HeadProjection> query_value_;
   std::shared_ptr<layers::HeadMerge> output_;
   Tensor fixed_rotations_;

@@ -128,6 +128,10 @@ Stack attention_forward(Values values) {
 // The gradients of attention are written to arguments.
 Stack nothing(Values) { return {}; }
 
+Tensor draw_rotations(const Tensor& x, int64_t rounds, int64_t columns, int64_t) {
+  return at::empty_symint(Sizes{x.sym_size(2), rounds, x.sym_size(3), columns},
+                          x.options().dtype(at::kFloat));
+}
 Tensor hash_buckets(const Tensor& x, const Tensor& rotations, const MaybeTensor&) {
   return at::empty_symint(Sizes{rotations.sym_size(1), x.sym_size(0), x.sym_size(2), x.sym_size(1)},
                           x.options().dtype(at::kInt));
@@ -238,6 +242,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
          like_second<In, In, c10::string_view, MaybeIn, double, double>);
   m.impl("attention_forward", boxed<attention_forward>());
   m.impl("attention_backward", boxed<nothing>());
+  m.impl("draw_rotations", draw_rotations);
   m.impl("hash_buckets", hash_buckets);
   m.impl("sorted_runs", sorted_runs);
 }

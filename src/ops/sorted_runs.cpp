@@ -1,11 +1,27 @@
 #include "ops/sorted_runs.h"
 
+#include "base/rng.h"
 #include "kernels/sorting/hash_buckets.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
 namespace {
+
+Tensor draw_rotations_impl(const Tensor& x_BLHE, int64_t rounds, int64_t columns, int64_t key) {
+  LRA_CHECK_EQ(x_BLHE.dim(), 4);
+  const int64_t heads = x_BLHE.size(2), dim = x_BLHE.size(3);
+  Tensor rotations = at::empty({heads, rounds, dim, columns}, at::kFloat);
+  float* to = rotations.mutable_data_ptr<float>();
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t r = 0; r < rounds; ++r) {
+      RandomStream stream(derive_key(static_cast<uint64_t>(key), RandomUse::kMixer,
+                                     static_cast<uint32_t>(h), static_cast<uint32_t>(r)));
+      for (int64_t n = 0; n < dim * columns; ++n) *to++ = static_cast<float>(stream.normal());
+    }
+  }
+  return rotations;
+}
 
 Tensor hash_buckets_impl(const Tensor& x_BLHE, const Tensor& rotations,
                          const MaybeTensor& mask_BL) {
@@ -50,6 +66,11 @@ std::vector<Tensor> sorted_runs_impl(const Tensor& buckets, int64_t num_buckets,
 
 }  // namespace
 
+Tensor draw_rotations(const Tensor& x_BLHE, int64_t rounds, int64_t columns, uint64_t key) {
+  return dispatch<"lra::draw_rotations", draw_rotations_impl>(x_BLHE.detach(), rounds, columns,
+                                                              static_cast<int64_t>(key));
+}
+
 Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL) {
   const at::NoGradGuard no_grad;
   return dispatch<"lra::hash_buckets", hash_buckets_impl>(x_BLHE.detach(), rotations,
@@ -62,6 +83,7 @@ std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, cons
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("draw_rotations(Tensor x, int rounds, int columns, int key) -> Tensor");
   m.def("hash_buckets(Tensor x, Tensor rotations, Tensor? mask=None) -> Tensor");
   m.def(
       "sorted_runs(Tensor buckets, int num_buckets, int chunk=0, bool causal=False, bool "
@@ -69,6 +91,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("draw_rotations", draw_rotations_impl);
   m.impl("hash_buckets", hash_buckets_impl);
   m.impl("sorted_runs", sorted_runs_impl);
 }

@@ -11,6 +11,11 @@ namespace lra::ops {
 
 using kernels::RunRules;
 
+// Rotations for heads like those of x [B, L, H, E], float32 [H, rounds, E, columns] on its device:
+// normal numbers of head h and round r row by row from RandomStream(derive_key(key, kMixer, h, r)).
+// A GPU's may differ from the CPU's in the last bit.
+Tensor draw_rotations(const Tensor& x_BLHE, int64_t rounds, int64_t columns, uint64_t key);
+
 // Angular hashing: bucket argmax([x R, -x R]) of each row in each round. x [B, L, H, E], rotations
 // R [H, rounds, E, N / 2] of the same type (float32 for bfloat16), mask uint8 [B, L] or undefined
 // -> int32 [rounds, B, H, L]. Rows with mask 0 get bucket N.

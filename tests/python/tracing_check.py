@@ -95,6 +95,7 @@ def other_cases():
         "sum_of_outer_products_and_rows": (plain(9, 4), plain(9, 5)),
         "sum_of_rows": (plain(9, 4).bfloat16(),),
         "sum_by_token": (plain(9, 4), torch.randint(5, (9,)), 5),
+        "draw_rotations": (plain(1, 8, 2, 4), 3, 5, 7),
         "hash_buckets": (plain(1, 8, 2, 4), plain(2, 2, 4, 2)),
         "sorted_runs": (buckets, 4),
         "gumbel_noise_like": (plain(1, 2, 4, 4), 3),

@@ -310,6 +310,17 @@ TYPED_TEST(SimulatedCuda, HashBucketsAreThoseOfTheReference) {
   }
 }
 
+TEST(SimulatedCudaRotations, AreNumbersOfRandomStreams) {
+  const int64_t heads = 3, rounds = 2, count = 321;
+  std::vector<float> got(static_cast<size_t>(heads * rounds * count), -9), want;
+  cuda::draw_rotations(heads, rounds, count, 5, got.data(), nullptr);
+  for (uint32_t n = 0; n < heads * rounds; ++n) {
+    RandomStream stream(derive_key(5, RandomUse::kMixer, n / rounds, n % rounds));
+    for (int64_t i = 0; i < count; ++i) want.push_back(static_cast<float>(stream.normal()));
+  }
+  expect_near(got, want, 1e-6);
+}
+
 TEST(SimulatedCudaAdam, StepsMatchTheReference) {
   const int64_t count = 1000;
   AdamStep step{.learning_rate = 0.05, .weight_decay = 0.1, .grad_scale = 0.25};

@@ -95,6 +95,10 @@ template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
                   const uint8_t* mask, int32_t* buckets, Stream stream);
 
+// rotations [heads, rounds, count]: ops/sorted_runs.h.
+void draw_rotations(int64_t heads, int64_t rounds, int64_t count, uint64_t key, float* rotations,
+                    Stream stream);
+
 // noise [planes, blocks, blocks]: ops/sinkhorn.h.
 void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
 

@@ -1,5 +1,10 @@
 // Angular hashing on a CUDA device: kernels/sorting/hash_buckets.h. A warp takes a row in one
-// round, each lane the columns lane, lane + 32, ... of the rotation.
+// round, each lane the columns lane, lane + 32, ... of the rotation. A rotation's numbers are drawn
+// two by a thread.
+#include <cmath>
+#include <numbers>
+
+#include "base/rng.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 
@@ -45,7 +50,34 @@ __global__ void buckets_kernel(HashShape shape, HeadView<const T> x, const float
   if (lane == 0) buckets[index] = used ? bucket : 2 * half;
 }
 
+// Both numbers of a Box-Muller pair (RandomStream::normal) come from one block of random words.
+__global__ void rotations_kernel(int64_t streams, int64_t rounds, int64_t count, uint64_t key,
+                                 float* rotations) {
+  const int64_t pairs = (count + 1) / 2, index = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const int64_t stream = index / pairs, pair = index % pairs;
+  if (stream >= streams) return;
+  const uint64_t own = derive_key(key, RandomUse::kMixer, static_cast<uint32_t>(stream / rounds),
+                                  static_cast<uint32_t>(stream % rounds));
+  const PhiloxBlock words =
+      philox4x32({static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32), 0, 0}, own);
+  const auto uniform = [&](int n) {
+    return static_cast<double>((uint64_t{words[n + 1]} << 32 | words[n]) >> 11) * 0x1p-53;
+  };
+  const double radius = sqrt(-2.0 * log(1.0 - uniform(0)));
+  const double angle = 2.0 * std::numbers::pi * uniform(2);
+  float* to = rotations + stream * count + 2 * pair;
+  to[0] = static_cast<float>(radius * cos(angle));
+  if (2 * pair + 1 < count) to[1] = static_cast<float>(radius * sin(angle));
+}
+
 }  // namespace
+
+void draw_rotations(int64_t heads, int64_t rounds, int64_t count, uint64_t key, float* rotations,
+                    Stream stream) {
+  const int64_t streams = heads * rounds;
+  launch(rotations_kernel, parts_of(streams * ((count + 1) / 2), kThreads), kThreads, 0, stream,
+         streams, rounds, count, key, rotations);
+}
 
 template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,

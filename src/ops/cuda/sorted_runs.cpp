@@ -5,6 +5,16 @@
 namespace lra::ops::device {
 namespace {
 
+Tensor draw_rotations(const Tensor& x, int64_t rounds, int64_t columns, int64_t key) {
+  const OnDeviceOf device(x);
+  LRA_CHECK_EQ(x.dim(), 4);
+  const int64_t heads = x.size(2), dim = x.size(3);
+  Tensor rotations = at::empty({heads, rounds, dim, columns}, x.options().dtype(at::kFloat));
+  kernels::cuda::draw_rotations(heads, rounds, dim * columns, static_cast<uint64_t>(key),
+                                rotations.mutable_data_ptr<float>(), device.stream());
+  return rotations;
+}
+
 Tensor hash_buckets(const Tensor& x_in, const Tensor& rotations, const MaybeTensor& mask_in) {
   const OnDeviceOf device(x_in, {rotations, mask_in});
   const Tensor x = x_in.stride(-1) == 1 ? x_in : x_in.contiguous();
@@ -94,6 +104,7 @@ std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, int6
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
+  m.impl("draw_rotations", draw_rotations);
   m.impl("hash_buckets", hash_buckets);
   m.impl("sorted_runs", sorted_runs);
 }
