@@ -87,8 +87,7 @@ models::ModelInput input_shape(const Split& split, std::span<const int64_t> indi
 
 Batch to_device(const Batch& batch, at::Device device) {
   const auto sent = [&](const at::Tensor& t) {
-    if (!t.defined() || t.device() == device) return t;
-    return layers::on_device(device.is_cuda() ? t.pin_memory() : t, device);
+    return !t.defined() || t.device() == device ? t : layers::on_device(t, device);
   };
   return {.input = {.tokens_BL = sent(batch.input.tokens_BL),
                     .lengths_B = batch.input.lengths_B,
