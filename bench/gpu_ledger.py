@@ -57,7 +57,7 @@ ROWS = {model: TEXT for model in H100} | {
 # with what is gained.
 BOUNDS = {"mega": (1155, 1, 255, 5.6), "synthesizer": (295, 1, 150, 8.4), "mamba": (815, 1, 210, 7.4),
           "sparse_transformer": (650, 1, 125, 4.4), "transformer": (265, 1, 72, 4.1), "local": (320, 1, 90, 4.1),
-          "bigbird": (265, 1, 72, 4.1), "reformer": (520, 1, 106, 4.1),
+          "reformer": (520, 1, 106, 4.1),
           "linear_transformer": (272, 1, 93, 4.1), "s4d, small, Image": (365, 1, 100, 0.8),
           "s5": (415, 1, 94, 3.9), "chordmixer": (280, 1, 72, 3.2),
           "mamba2, small, Text": (460, 1, 340, 0.9), "gated_deltanet, small, Text": (540, 1, 230, 0.7),

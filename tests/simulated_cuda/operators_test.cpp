@@ -128,25 +128,6 @@ TEST(GpuOperators, AttentionInBfloat16IsNearThatOfTheCpu) {
   expect_attention_of_the_cpu(at::kBFloat16, 0x1p-6);
 }
 
-// A device keeps lists by their contents, and their transpose.
-TEST(GpuOperators, AttentionTellsListsOfOneSizeApart) {
-  LRA_SKIP_WITHOUT_DEVICE();
-  const Tensor x = random_tensor({1, 64, 2, 16}, 1, at::kFloat);
-  for (const int seen : {1, 3, 1, 0, 3}) {
-    const AttentionPattern pattern{.offsets = at::tensor({0, 1, 2, 3, 4}, at::kLong),
-                                   .key_blocks = at::tensor({0, seen, 2, 1}, at::kInt),
-                                   .query_block = 16,
-                                   .key_block = 16};
-    const auto results = [&](at::Device device) {
-      const Tensor leaf = x.to(device).detach().requires_grad_();
-      const Tensor out = attention(leaf, leaf, leaf, pattern, {}, {});
-      out.square().sum().backward();
-      return at::stack({out.detach(), leaf.grad()}).cpu();
-    };
-    EXPECT_LE(largest_difference(results(*tested_device()), results(at::kCPU)), 1e-4) << seen;
-  }
-}
-
 // The kernels take values some columns at a time; the last are fewer.
 TEST(GpuOperators, AttentionTakesValuesOfAnyWidth) {
   LRA_SKIP_WITHOUT_DEVICE();

@@ -1,10 +1,6 @@
 // Blocked attention on a device. Block lists stay in main memory, where they are checked; the
 // kernels get copies.
-#include <algorithm>
-#include <array>
-#include <list>
-#include <mutex>
-#include <span>
+#include <cstdint>
 
 #include "kernels/attention/visibility.h"
 #include "ops/attention/attention_problem.h"
@@ -16,63 +12,11 @@ namespace {
 namespace cuda = kernels::cuda;
 
 template <typename T>
-Tensor copied(const std::vector<T>& host, const Tensor& like) {
+Tensor copied(const T* data, size_t count, const Tensor& like) {
   const auto type = c10::CppTypeToScalarType<T>::value;
-  return copy_to_device(at::from_blob(const_cast<T*>(host.data()),
-                                      {static_cast<int64_t>(host.size())}, at::TensorOptions(type)),
-                        like);
-}
-
-// Block lists, or their transpose, on a device.
-struct DeviceLists {
-  Tensor offsets, blocks;
-};
-
-// Returns the lists on the device of `like`, for its stream. Those of the last calls are kept, by
-// their contents: lists that are the same at every step (BigBird's, for examples of one length) are
-// copied and transposed once.
-DeviceLists lists_on_device(const kernels::AttentionProblem& problem, bool is_transposed,
-                            const Tensor& like) {
-  struct Entry {
-    c10::Device device;
-    cuda::Stream stream;
-    std::array<int64_t, 6> form;
-    std::vector<int64_t> offsets = {};
-    std::vector<int32_t> blocks = {};
-    DeviceLists there = {};
-  };
-  constexpr size_t kMostEntries = 32;
-  static std::mutex mutex;
-  static auto& recent = *new std::list<Entry>;  // never destroyed: the driver may end before
-  const kernels::BlockLists& blocks = *problem.visible.blocks;
-  const int64_t length = problem.shape.query_length, keys = problem.shape.key_length;
-  const int64_t rows = blocks.lists * ((length + blocks.query_block - 1) / blocks.query_block);
-  const std::span offsets(blocks.offsets, static_cast<size_t>(rows) + 1);
-  const std::span listed(blocks.key_blocks, static_cast<size_t>(offsets.back()));
-  const std::array<int64_t, 6> form = {blocks.lists, blocks.query_block, blocks.key_block, length,
-                                       keys,         is_transposed};
-  const cuda::Stream stream = current_stream(like);
-  const std::lock_guard lock(mutex);
-  const auto found = std::ranges::find_if(recent, [&](const Entry& e) {
-    return e.device == like.device() && e.stream == stream && e.form == form &&
-           std::ranges::equal(e.offsets, offsets) && std::ranges::equal(e.blocks, listed);
-  });
-  if (found != recent.end()) {
-    recent.splice(recent.begin(), recent, found);
-    return found->there;
-  }
-  Entry entry{like.device(), stream, form};
-  entry.offsets.assign(offsets.begin(), offsets.end());
-  entry.blocks.assign(listed.begin(), listed.end());
-  if (is_transposed) {
-    const auto lists = cuda::transpose(blocks, length, keys);
-    entry.there = {copied(lists.offsets, like), copied(lists.query_blocks, like)};
-  } else {
-    entry.there = {copied(entry.offsets, like), copied(entry.blocks, like)};
-  }
-  recent.push_front(std::move(entry));
-  if (recent.size() > kMostEntries) recent.pop_back();
-  return recent.front().there;
+  return copy_to_device(
+      at::from_blob(const_cast<T*>(data), {static_cast<int64_t>(count)}, at::TensorOptions(type)),
+      like);
 }
 
 // A problem whose block lists are on the device, unless their form says it all.
@@ -89,9 +33,12 @@ class DeviceProblem {
       blocks_.key_blocks = nullptr;
       return;
     }
-    lists_ = lists_on_device(problem, /*is_transposed=*/false, like);
-    blocks_.offsets = lists_.offsets.const_data_ptr<int64_t>();
-    blocks_.key_blocks = lists_.blocks.const_data_ptr<int32_t>();
+    const int64_t block = blocks_.query_block, length = problem.shape.query_length;
+    const auto rows = static_cast<size_t>(blocks_.lists * ((length + block - 1) / block));
+    offsets_ = copied(blocks_.offsets, rows + 1, like);
+    key_blocks_ = copied(blocks_.key_blocks, static_cast<size_t>(blocks_.offsets[rows]), like);
+    blocks_.offsets = offsets_.const_data_ptr<int64_t>();
+    blocks_.key_blocks = key_blocks_.const_data_ptr<int32_t>();
   }
   DeviceProblem(const DeviceProblem&) = delete;
   DeviceProblem& operator=(const DeviceProblem&) = delete;
@@ -102,7 +49,7 @@ class DeviceProblem {
   kernels::AttentionProblem problem_;
   kernels::BlockLists blocks_;
   cuda::ListForm form_ = cuda::ListForm::kListed;
-  DeviceLists lists_;
+  Tensor offsets_, key_blocks_;
 };
 
 // Scratch memory of the backward pass.
@@ -117,15 +64,17 @@ class Scratch {
       scratch_.by_distance = by_distance_.mutable_data_ptr<float>();
     }
     if (problem.visible.blocks == nullptr || form != cuda::ListForm::kListed) return;
-    lists_ = lists_on_device(problem, /*is_transposed=*/true, softmax);
-    scratch_.key_offsets = lists_.offsets.const_data_ptr<int64_t>();
-    scratch_.query_blocks = lists_.blocks.const_data_ptr<int32_t>();
+    const auto lists = cuda::transpose(*problem.visible.blocks, problem.shape.query_length,
+                                       problem.shape.key_length);
+    offsets_ = copied(lists.offsets.data(), lists.offsets.size(), softmax);
+    query_blocks_ = copied(lists.query_blocks.data(), lists.query_blocks.size(), softmax);
+    scratch_.key_offsets = offsets_.const_data_ptr<int64_t>();
+    scratch_.query_blocks = query_blocks_.const_data_ptr<int32_t>();
   }
   const cuda::AttentionScratch& get() const { return scratch_; }
 
  private:
-  Tensor mean_, by_distance_;
-  DeviceLists lists_;
+  Tensor mean_, by_distance_, offsets_, query_blocks_;
   cuda::AttentionScratch scratch_;
 };
 
