@@ -95,6 +95,18 @@ std::vector<Operator> pointwise_operators() {
          return norm * 2 + stream;
        },
        {x, row, other_row}},
+      {"row_norm_of_stream",
+       [](const auto& in) {
+         const auto [norm, stream] = row_norm_of_stream(in[0], in[1], 1e-6);
+         return norm * 2 + stream;
+       },
+       {x, row}},
+      {"batch_norm_of_stream",
+       [](const auto& in) {
+         const auto norm = ops::batch_norm(in[0], some_tokens(), in[1], in[2], 1e-5);
+         return norm.y * 2 + norm.stream;
+       },
+       {x, row, other_row}},
       {"feed_forward_without_norm",
        [](const auto& in) { return feed_forward(in[0], in[1], in[2], in[3], in[4], 0, 0); },
        {x, wide, hidden, back, row}},

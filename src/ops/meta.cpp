@@ -178,7 +178,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   });
   m.impl("row_norm_backward",
          [](const Tensor&, const Tensor& x, const Tensor&, const Tensor&, const Tensor& weight,
-            bool) { return Two(contiguous_like(x), contiguous_like(weight)); });
+            bool, MaybeIn) { return Two(contiguous_like(x), contiguous_like(weight)); });
   m.impl("activation_backward", like_second<int64_t>);
   m.impl("gate", gate);
   m.impl("gate_backward", gate_backward);

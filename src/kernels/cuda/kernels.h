@@ -80,14 +80,15 @@ template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream);
 
 // kernels/pointwise/batch_norm.h, with the number of valid rows in memory of the device. `scratch`
-// holds batch_norm_scratch(rows, columns) floats, overwritten.
+// holds batch_norm_scratch(rows, columns) floats, overwritten. `beside` [rows, columns] is added to
+// dx, unless it is null.
 int64_t batch_norm_scratch(int64_t rows, int64_t columns);
 template <typename T>
 void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scratch,
                         Stream stream);
 template <typename T>
-void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, float* scratch,
-                         Stream stream);
+void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, const T* beside,
+                         float* scratch, Stream stream);
 
 template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,

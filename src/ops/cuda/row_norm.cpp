@@ -33,7 +33,7 @@ Three layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bi
 
 Three layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
                           const Tensor& rstd, const Tensor& weight, const MaybeTensor& beside) {
-  const OnDeviceOf device(x, {grad, mean, rstd, weight, tensor_or_empty(beside)});
+  const OnDeviceOf device(x, {grad, mean, rstd, weight, beside});
   return run(
       RowNormGradients(grad, x, mean, rstd, weight, /*centered=*/true, /*has_bias=*/true, beside),
       device.stream());
@@ -45,10 +45,11 @@ Three row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool c
 }
 
 Two row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                      const Tensor& weight, bool centered) {
-  const OnDeviceOf device(x, {grad, mean, rstd, weight});
-  const auto [of_x, of_weight, none] = run(
-      RowNormGradients(grad, x, mean, rstd, weight, centered, /*has_bias=*/false), device.stream());
+                      const Tensor& weight, bool centered, const MaybeTensor& beside) {
+  const OnDeviceOf device(x, {grad, mean, rstd, weight, beside});
+  const auto [of_x, of_weight, none] =
+      run(RowNormGradients(grad, x, mean, rstd, weight, centered, /*has_bias=*/false, beside),
+          device.stream());
   return {of_x, of_weight};
 }
 
