@@ -41,7 +41,7 @@ BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
     "kernels ops": 26780,
-    "layers mixers models": 7580,
+    "layers mixers models": 7595,
     "training": 7170,
     "analysis python": 2785,
     "report": 8065,
