@@ -109,16 +109,18 @@ void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scr
                                 Stream stream);
 
 // Parts of kernels/scan/diagonal_scan.h as a convolution, all but the transforms. Its circle of at
-// least 2 length places (`size`) holds every lag of either direction, modulo its size.
+// least 2 length places (`size`) holds every lag of either direction, modulo its size. Convolutions
+// with other kernels take the same rows and correlations.
 struct ScanChannels {  // some channels at a time
   int64_t first = 0, count = 0, size = 0;
+  const uint8_t* valid = nullptr;  // [batch, length], in place of lengths; null: those
 };
 struct ScanParameters {  // as in DiagonalScan
   int64_t channels = 0, modes = 0, planes = 2, directions = 1;
   const float* a = nullptr;
   const float* c = nullptr;
 };
-// x -> rows [batch, count, size], 0 from the end of each example on.
+// x -> rows [batch, count, size], 0 for padding and from the end of each example on.
 template <typename T>
 void scan_rows(const DiagonalScan<T>& p, const ScanChannels& of, float* rows, Stream stream);
 // rows + skip x -> y [batch, length, channels], in these channels; 0 for padding.
