@@ -91,6 +91,7 @@ def other_cases():
     return {
         "batch_norm": (plain(2, 8, 6), mask(8, 5, length=8), plain(6), plain(6)),
         "linear_gelu": (plain(2, 8, 6), plain(5, 6), plain(5)),
+        "add_linear_backward_input_": (plain(9, 6), plain(9, 5), plain(5, 6)),
         "sum_of_outer_products": (plain(9, 4), plain(9, 5)),
         "sum_of_outer_products_and_rows": (plain(9, 4), plain(9, 5)),
         "sum_of_rows": (plain(9, 4).bfloat16(),),

@@ -11,6 +11,7 @@
 #include "ops/attention/feature_attention.h"
 #include "ops/embedding.h"
 #include "ops/libtorch.h"
+#include "ops/linear.h"
 #include "ops/pointwise/batch_norm.h"
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
@@ -273,6 +274,32 @@ TEST(GpuOperators, PointwiseIsThatOfTheCpu) {
         const Tensor here = got[n].to(at::kCPU, at::kFloat), there = want[n].to(at::kFloat);
         EXPECT_TRUE(at::allclose(here, there, type == at::kFloat ? 1e-5 : 0x1p-7, 4e-6)) << n;
       }
+    }
+  }
+}
+
+// Gradients of the stream that are added in place, and one that is a view.
+TEST(GpuOperators, LinearOfAStreamIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto run = [&](at::Device device) {
+      const auto leaf = [&](at::IntArrayRef size, uint64_t seed, at::ScalarType as) {
+        return random_tensor(size, seed, at::kFloat).to(as).to(device).requires_grad_();
+      };
+      const Tensor x = leaf({3, 20, 8}, 1, type), weight = leaf({6, 8}, 2, at::kFloat),
+                   bias = leaf({6}, 3, at::kFloat);
+      Tensor stream = x;
+      const Tensor first = linear_of_stream(stream, weight, bias),
+                   second = linear_of_stream(stream, weight);
+      const Tensor y = at::cat({first, second, stream, stream * 2}, 2);
+      y.backward(leaf(y.sizes(), 4, type).detach());
+      std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad(), bias.grad()};
+      for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+      return all;
+    };
+    const auto want = run(at::kCPU), got = run(*tested_device());
+    for (size_t n = 0; n < want.size(); ++n) {
+      EXPECT_LE(relative_error(got[n], want[n]), type == at::kFloat ? 1e-5 : 0x1p-6) << n;
     }
   }
 }
