@@ -187,9 +187,11 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("dropout", like_first<double, int64_t, int64_t>);
   m.impl("dropout_add", like_first<In, double, int64_t, int64_t>);
   m.impl("gelu_dropout", like_first<double, int64_t, int64_t>);
-  m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
-    return Two(contiguous_like(x), contiguous_like(x));
-  });
+  m.impl("gelu_dropout_backward",
+         [](const Tensor& x, const Tensor&, double, int64_t, int64_t, bool again) {
+           return Three(again ? contiguous_like(x) : x.new_empty({0}), contiguous_like(x),
+                        at::empty({0}, x.options().dtype(at::kFloat)));
+         });
   m.impl("adam_step_",
          [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t, double) {});
   m.impl("gumbel_noise_like", like_first<int64_t>);

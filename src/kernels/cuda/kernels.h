@@ -39,6 +39,14 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Strea
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
                            const Dropout& dropout, Stream stream);
+// The same of `rows` of `columns` elements, if takes_gelu_sums(), and sums of dx over runs of rows
+// in their order: sums [gelu_sums(rows), columns]; y is not null.
+template <typename T>
+bool takes_gelu_sums(int64_t columns, const T* x, const T* dy);
+int64_t gelu_sums(int64_t rows);
+template <typename T>
+void gelu_dropout_backward_and_sums(int64_t rows, int64_t columns, const T* x, const T* dy, T* dx,
+                                    T* y, float* sums, const Dropout& dropout, Stream stream);
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout,
                  Stream stream);

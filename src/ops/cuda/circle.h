@@ -52,10 +52,13 @@ class Circle {
   template <typename F>
   void for_each_chunk(F use) const {
     constexpr int64_t kMostNumbers = int64_t{1} << 25;  // of a spectrum
-    const int64_t chunk = std::clamp<int64_t>(
-        kMostNumbers / std::max<int64_t>(1, problem_.batch * size_), 1, problem_.channels);
-    for (int64_t first = 0; first < problem_.channels; first += chunk) {
-      use(Channels{first, std::min(chunk, problem_.channels - first), size_, valid_});
+    const int64_t channels = problem_.channels;
+    const int64_t most = std::clamp<int64_t>(
+        kMostNumbers / std::max<int64_t>(1, problem_.batch * size_), 1, channels);
+    // Even chunks: their transforms are planned once.
+    const int64_t chunks = (channels + most - 1) / most, chunk = (channels + chunks - 1) / chunks;
+    for (int64_t first = 0; first < channels; first += chunk) {
+      use(Channels{first, std::min(chunk, channels - first), size_, valid_});
     }
   }
   Tensor kernels_of(const Channels& of) const { return kernels_.narrow(0, of.first, of.count); }
