@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27030,
+    "kernels ops": 27045,
     "layers mixers models": 7610,
     "training": 7170,
     "analysis python": 2785,

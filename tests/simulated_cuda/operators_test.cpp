@@ -368,6 +368,23 @@ TEST(GpuOperators, RowNormIsThatOfTheCpu) {
   }
 }
 
+TEST(GpuOperators, UnitRowsAreThoseOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto run = [&](at::Device device) {
+      const Tensor both =
+          random_tensor({5, 2, 3, 8}, 1, at::kFloat).to(type).to(device).requires_grad_();
+      const Tensor y = unit_rows(both.select(1, 0));
+      y.backward(random_tensor(y.sizes(), 2).to(type).to(device));
+      return std::pair(y.detach().to(at::kCPU, at::kFloat), both.grad().to(at::kCPU, at::kFloat));
+    };
+    const auto want = run(at::kCPU), got = run(*tested_device());
+    const double bound = type == at::kFloat ? 1e-5 : 0x1p-6;
+    EXPECT_LE(relative_error(got.first, want.first), bound);
+    EXPECT_LE(relative_error(got.second, want.second), bound);
+  }
+}
+
 // Tracks of different widths and without a channel, offsets beyond the length, and an example
 // without a token.
 TEST(GpuOperators, TracksRotateAsOnTheCpu) {

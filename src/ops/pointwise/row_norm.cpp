@@ -33,6 +33,10 @@ Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor
   return {of_x.to(x.scalar_type()), at::sum_to(wide * xhat, weight.sizes())};
 }
 
+Tensor composed_unit_rows(const Tensor& x) {
+  return x * beside((x.square().sum(-1, true, wide_type(x)) + kUnitEps).rsqrt(), x);
+}
+
 Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
   const RowNormForward norm(x, weight, {}, eps, centered);
   with_float_type(x, "lra::row_norm",
@@ -87,7 +91,10 @@ std::pair<Tensor, Tensor> row_norm_of_stream(const Tensor& x, const Tensor& weig
   return {both[0], both[1]};
 }
 
+Tensor unit_rows(const Tensor& x) { return dispatch<"lra::unit_rows", composed_unit_rows>(x); }
+
 TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("unit_rows(Tensor x) -> Tensor", composed_unit_rows);
   m.def("row_norm(Tensor x, Tensor weight, float eps, bool centered=False) -> Tensor",
         composed_row_norm);
   m.def(
