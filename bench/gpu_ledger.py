@@ -37,10 +37,10 @@ class Speeds(typing.NamedTuple):
 
 
 IDEAL = Speeds(3.0e12, 790e12, 790e12)
-# Fitted: attention to the Transformer's row, then bytes to the median of the rows of FITTED.
+# Fitted to the code that was measured: attention to the Transformer's row, then bytes to the median of the rows of
+# FITTED, local, linformer, lru, long_conv and reformer, of which only FITTED have (nearly) that code still.
 REACHED = Speeds(1.8e12, 790e12, 122e12)
-FITTED = ("local", "linformer", "linear_transformer", "performer", "longformer", "bigbird", "lru", "long_conv", "sinkhorn",
-          "reformer")
+FITTED = ("linear_transformer", "performer", "longformer", "bigbird", "sinkhorn")
 # Milliseconds of a step on an H100 (26 November, docs/results/gpu/bench), and the floor of a fused design.
 H100 = {"mega": (1638, 11.8), "synthesizer": (486, 21.6), "mamba": (196, 13.7), "sparse_transformer": (102, 10.5),
         "transformer": (102, 19.1), "long_conv": (68, 10.7), "longformer": (36, 10.6), "bigbird": (29, 10.6),
@@ -55,13 +55,13 @@ ROWS = {model: TEXT for model in H100} | {
     for model in ("mamba2", "gated_deltanet", "gla", "min_gru")}
 # Bounds of --check, of the entries of a row that BOUNDED names. A row that exceeds one has a regression; lower them
 # with what is gained.
-BOUNDS = {"mega": (1155, 1, 255, 5.6), "synthesizer": (295, 1, 150, 8.4), "mamba": (815, 1, 210, 7.4),
-          "sparse_transformer": (650, 1, 125, 4.4), "transformer": (265, 1, 72, 4.1), "local": (320, 1, 90, 4.1),
-          "reformer": (520, 1, 106, 4.1),
-          "linear_transformer": (272, 1, 93, 4.1), "s4d, small, Image": (365, 1, 100, 0.8),
-          "s5": (415, 1, 94, 3.9), "chordmixer": (280, 1, 72, 3.2),
-          "mamba2, small, Text": (460, 1, 340, 0.9), "gated_deltanet, small, Text": (540, 1, 230, 0.7),
-          "gla, small, Text": (275, 1, 121, 0.5), "min_gru, small, Text": (255, 1, 158, 0.7)}
+BOUNDS = {"mega": (1155, 1, 246, 5.6), "synthesizer": (295, 1, 104, 8.4), "mamba": (815, 1, 190, 7.4),
+          "sparse_transformer": (650, 1, 102, 4.4), "transformer": (265, 1, 58, 4.1), "local": (320, 1, 66, 4.1),
+          "reformer": (520, 1, 86, 4.1),
+          "linear_transformer": (272, 1, 80, 4.1), "s4d, small, Image": (365, 1, 97, 0.8),
+          "s5": (415, 1, 83, 3.9), "chordmixer": (280, 1, 67, 3.2),
+          "mamba2, small, Text": (460, 1, 338, 0.9), "gated_deltanet, small, Text": (540, 1, 219, 0.7),
+          "gla, small, Text": (275, 1, 113, 0.5), "min_gru, small, Text": (255, 1, 153, 0.7)}
 BOUNDED = ("launches", "to_host", "passes", "peak_gb", "from_host")
 MOST_FROM_HOST = 2  # the batch and its labels
 

@@ -19,11 +19,11 @@ GatedOutput::GatedOutput(const Initializer& init, int64_t model_dim, const std::
 
 at::Tensor GatedOutput::forward(const at::Tensor& y_BLD, const Context& context) const {
   const uint64_t key = derive_key(context.key, RandomUse::kDropout, kDropoutPlace);
-  const at::Tensor g = context.tied_dropout
-                           ? tied_dropout(ops::gelu_dropout(y_BLD, 0, key), context.dropout, key)
-                           : ops::gelu_dropout(y_BLD, context.dropout, key);
+  at::Tensor g = context.tied_dropout
+                     ? tied_dropout(ops::gelu_dropout(y_BLD, 0, key), context.dropout, key)
+                     : ops::gelu_dropout(y_BLD, context.dropout, key);
   if (kind_ == "none") return g;
-  const at::Tensor z = linear_->forward(g);
+  const at::Tensor z = linear_->of_stream(g);
   if (kind_ == "glu") return ops::glu(z);
   if (kind_ == "linear") return z;
   return ops::gate(kind_ == "half_glu1" ? g : y_BLD, z);

@@ -23,6 +23,7 @@ class Linear : public Layer {
   }
   // x [..., in] -> [..., out]
   at::Tensor forward(const at::Tensor& x) const { return ops::linear(x, weight, bias); }
+  at::Tensor of_stream(at::Tensor& x) const { return ops::linear_of_stream(x, weight, bias); }
   at::Tensor weight, bias;
 };
 

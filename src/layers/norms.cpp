@@ -22,10 +22,6 @@ LayerNorm::LayerNorm(const Initializer& init, int64_t dim) {
   bias = register_parameter("bias", init.zeros({dim}));
 }
 
-at::Tensor LayerNorm::forward(const at::Tensor& x_BLD, const Context&) {
-  return ops::layer_norm(x_BLD, weight, bias, kEps);
-}
-
 Norm::OfStream LayerNorm::of_stream(const at::Tensor& x_BLD, const Context&) {
   const auto [norm_BLD, stream_BLD] = ops::layer_norm_of_stream(x_BLD, weight, bias, kEps);
   return {norm_BLD, stream_BLD};
@@ -35,18 +31,19 @@ RmsNorm::RmsNorm(const Initializer& init, int64_t dim) {
   weight_ = register_parameter("weight", init.ones({dim}));
 }
 
-at::Tensor RmsNorm::forward(const at::Tensor& x_BLD, const Context&) {
-  return ops::row_norm(x_BLD, weight_, kRmsEps);
+Norm::OfStream RmsNorm::of_stream(const at::Tensor& x_BLD, const Context&) {
+  const auto [norm_BLD, stream_BLD] = ops::row_norm_of_stream(x_BLD, weight_, kRmsEps);
+  return {norm_BLD, stream_BLD};
 }
 
 ScaleNorm::ScaleNorm(const Initializer& init, int64_t dim) {
   scale_ = register_parameter("scale", init.ones({1}) * std::sqrt(static_cast<double>(dim)));
 }
 
-at::Tensor ScaleNorm::forward(const at::Tensor& x_BLD, const Context&) {
+Norm::OfStream ScaleNorm::of_stream(const at::Tensor& x_BLD, const Context&) {
   const at::Tensor x = wide(x_BLD);
   const at::Tensor y = x * (x.square().sum(-1, true) + kRmsEps).rsqrt() * scale_;
-  return y.to(x_BLD.scalar_type());
+  return {y.to(x_BLD.scalar_type()), x_BLD};
 }
 
 BatchNorm::BatchNorm(const Initializer& init, int64_t dim) {
@@ -56,14 +53,14 @@ BatchNorm::BatchNorm(const Initializer& init, int64_t dim) {
   running_var_ = register_buffer("running_var", init.ones({dim}));
 }
 
-at::Tensor BatchNorm::forward(const at::Tensor& x_BLD, const Context& context) {
+Norm::OfStream BatchNorm::of_stream(const at::Tensor& x_BLD, const Context& context) {
   if (!context.training) {
     const at::Tensor slope = (running_var_ + kEps).rsqrt() * weight_;
-    return at::addcmul(bias_, wide(x_BLD) - running_mean_, slope).to(x_BLD.scalar_type());
+    return {at::addcmul(bias_, wide(x_BLD) - running_mean_, slope).to(x_BLD.scalar_type()), x_BLD};
   }
   const auto values = ops::batch_norm(x_BLD, context.mask_BL, weight_, bias_, kEps);
   seen_[context.part] = {values.count, values.mean, values.variance};
-  return values.y;
+  return {values.y, values.stream};
 }
 
 std::shared_ptr<Norm> make_norm(const std::string& kind, const Initializer& init, int64_t dim) {

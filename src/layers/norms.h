@@ -12,14 +12,14 @@ namespace lra::layers {
 
 class Norm : public Layer {
  public:
-  // Padded positions of the result may hold anything finite.
-  virtual at::Tensor forward(const at::Tensor& x_BLD, const Context& context) = 0;
-  // The same, and x for what else is computed from it (ops::layer_norm_of_stream).
+  // The norm, whose padded positions may hold anything finite, and x for what else is computed from
+  // it (ops::layer_norm_of_stream).
   struct OfStream {
     at::Tensor norm_BLD, stream_BLD;
   };
-  virtual OfStream of_stream(const at::Tensor& x_BLD, const Context& context) {
-    return {forward(x_BLD, context), x_BLD};
+  virtual OfStream of_stream(const at::Tensor& x_BLD, const Context& context) = 0;
+  at::Tensor forward(const at::Tensor& x_BLD, const Context& context) {
+    return of_stream(x_BLD, context).norm_BLD;
   }
 };
 
@@ -29,7 +29,6 @@ class LayerNorm : public Norm {
  public:
   static constexpr double kEps = 1e-6;
   LayerNorm(const Initializer& init, int64_t dim);
-  at::Tensor forward(const at::Tensor& x_BLD, const Context& context = {}) override;
   OfStream of_stream(const at::Tensor& x_BLD, const Context& context) override;
   at::Tensor weight, bias;
 };
@@ -38,7 +37,7 @@ class LayerNorm : public Norm {
 class RmsNorm : public Norm {
  public:
   RmsNorm(const Initializer& init, int64_t dim);
-  at::Tensor forward(const at::Tensor& x_BLD, const Context& context) override;
+  OfStream of_stream(const at::Tensor& x_BLD, const Context& context) override;
 
  private:
   at::Tensor weight_;
@@ -49,7 +48,7 @@ class RmsNorm : public Norm {
 class ScaleNorm : public Norm {
  public:
   ScaleNorm(const Initializer& init, int64_t dim);
-  at::Tensor forward(const at::Tensor& x_BLD, const Context& context) override;
+  OfStream of_stream(const at::Tensor& x_BLD, const Context& context) override;
 
  private:
   at::Tensor scale_;
@@ -63,7 +62,7 @@ class BatchNorm : public Norm, public RunningStatistics {
  public:
   static constexpr double kEps = 1e-5;
   BatchNorm(const Initializer& init, int64_t dim);
-  at::Tensor forward(const at::Tensor& x_BLD, const Context& context) override;
+  OfStream of_stream(const at::Tensor& x_BLD, const Context& context) override;
 
  private:
   at::Tensor weight_, bias_;

@@ -27,15 +27,17 @@ class HeadProjection : public Layer {
     }
     weight = register_parameter("weight", at::cat(parts));
   }
-  at::Tensor forward(const at::Tensor& x) const {
-    return ops::linear(x, weight).view(
-        {x.size(0), x.size(1), count_, shape_.heads, shape_.head_dim});
-  }
+  at::Tensor forward(const at::Tensor& x) const { return in_heads(ops::linear(x, weight)); }
+  at::Tensor of_stream(at::Tensor& x) const { return in_heads(ops::linear_of_stream(x, weight)); }
   int64_t num_heads() const { return shape_.heads; }
   at::Tensor weight;
   const LastPart last_part;
 
  private:
+  at::Tensor in_heads(const at::Tensor& y) const {
+    return y.view({y.size(0), y.size(1), count_, shape_.heads, shape_.head_dim});
+  }
+
   int64_t count_;
   AttentionShape shape_;
 };

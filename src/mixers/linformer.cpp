@@ -30,8 +30,9 @@ class Linformer : public SequenceLayer {
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const int64_t batch = x_BLD.size(0), length = x_BLD.size(1), rank = projection_.size(1);
     LRA_CHECK_LE(length, projection_.size(0));
-    const at::Tensor q_BLHE = query_->forward(x_BLD).select(2, 0);
-    const at::Tensor kv_BL2HE = key_value_->forward(x_BLD);
+    at::Tensor stream_BLD = x_BLD;
+    const at::Tensor q_BLHE = query_->of_stream(stream_BLD).squeeze(2);
+    const at::Tensor kv_BL2HE = key_value_->forward(stream_BLD);
     at::Tensor projected = projected_rows(kv_BL2HE.flatten(2), context.mask_BL);
     projected = projected.view({batch, rank, 2, kv_BL2HE.size(3), kv_BL2HE.size(4)});
     return output_->forward(ops::attention(q_BLHE, projected.select(2, 0), projected.select(2, 1),

@@ -16,15 +16,38 @@ namespace {
 
 using at::Tensor;
 
-// Sorts rows of t [B, num_groups * block, ...] by group, and back. The groups are a transposed
-// view, so that the gradient is a copy too.
-Tensor gather_groups(const Tensor& t, int64_t num_groups) {
-  return t.unflatten(1, {t.size(1) / num_groups, num_groups}).transpose(1, 2).flatten(1, 2);
-}
-
-Tensor scatter_groups(const Tensor& t, int64_t num_groups) {
-  return gather_groups(t, t.size(1) / num_groups);
-}
+// Rows t [B, L, ...], sorted by group into [B, num_groups * block, ...] with 0 in places without a
+// row, or `back`. One copy each way, and the gradient is the copy in the other direction.
+struct Regrouped : torch::autograd::Function<Regrouped> {
+  static Tensor forward(ops::AutogradContext* ctx, const Tensor& t, int64_t num_groups,
+                        int64_t length, bool back) {
+    ctx->saved_data["num_groups"] = num_groups;
+    ctx->saved_data["length"] = length;
+    ctx->saved_data["back"] = back;
+    const int64_t block = (length + num_groups - 1) / num_groups;
+    auto sizes = t.sizes().vec();
+    sizes[1] = back ? length : num_groups * block;
+    const Tensor to = at::empty(sizes, t.options()), &rows = back ? to : t, &groups = back ? t : to;
+    const auto copy = [&](const Tensor& of_rows, const Tensor& of_groups) {
+      back ? of_rows.copy_(of_groups) : of_groups.copy_(of_rows);
+    };
+    const Tensor places = groups.unflatten(1, {num_groups, block}).transpose(1, 2);
+    const int64_t full = length / num_groups, rest = length % num_groups;
+    copy(rows.narrow(1, 0, length - rest).unflatten(1, {full, num_groups}),
+         places.narrow(1, 0, full));
+    if (rest == 0) return to;
+    const Tensor last = places.select(1, full);
+    copy(rows.narrow(1, length - rest, rest), last.narrow(1, 0, rest));
+    if (!back) last.narrow(1, rest, num_groups - rest).zero_();
+    return to;
+  }
+  static ops::variable_list backward(ops::AutogradContext* ctx, ops::variable_list grads) {
+    auto& saved = ctx->saved_data;
+    return {Regrouped::apply(grads[0], saved["num_groups"].toInt(), saved["length"].toInt(),
+                             !saved["back"].toBool()),
+            Tensor(), Tensor(), Tensor()};
+  }
+};
 
 class Local : public SelfAttention {
  public:
@@ -54,16 +77,15 @@ class Local : public SelfAttention {
   Tensor strided(const Tensor& x_BLD, const layers::Context& context) {
     // Batches are trimmed: of a group's places only the first are taken, the same in every group.
     const int64_t length = x_BLD.size(1), block = (length + num_groups_ - 1) / num_groups_;
-    const int64_t missing = num_groups_ * block - length;
-    Tensor x = x_BLD, mask_BL = context.mask_BL;
-    if (missing > 0) {
-      if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, x.options().dtype(at::kByte));
-      x = at::constant_pad_nd(x, {0, 0, 0, missing});
-      mask_BL = at::constant_pad_nd(mask_BL, {0, missing});
+    Tensor mask_BL = context.mask_BL;
+    if (!mask_BL.defined() && length < num_groups_ * block) {
+      mask_BL = at::ones({x_BLD.size(0), length}, x_BLD.options().dtype(at::kByte));
     }
-    if (mask_BL.defined()) mask_BL = gather_groups(mask_BL, num_groups_);
-    const Tensor y = within_blocks(gather_groups(x, num_groups_), block, mask_BL, context);
-    return scatter_groups(y, num_groups_).narrow(1, 0, length);
+    const auto grouped = [&](const Tensor& t, bool back) {
+      return Regrouped::apply(t, num_groups_, length, back);
+    };
+    if (mask_BL.defined()) mask_BL = grouped(mask_BL, false);
+    return grouped(within_blocks(grouped(x_BLD, false), block, mask_BL, context), true);
   }
 
   Config config_;

@@ -95,14 +95,14 @@ class Mamba : public SequenceLayer {
                                                conv_bias_[direction].to(type),
                                                reversed ? config_.conv_width - 1 : 0);
     // Steps rounded to bfloat16 would turn the phases of complex states.
-    const Tensor u = config_.complex_states ? local.to(type) : local;
+    Tensor u = config_.complex_states ? local.to(type) : local;
     const int64_t blocks = config_.blocks, rank = config_.dt_rank, numbers = state_numbers();
     std::vector<Tensor> rows;  // those of r, b and c in all blocks
     for (const Tensor& part : select_[direction].split_with_sizes({rank, numbers, numbers}, 1)) {
       rows.push_back(block_diagonal(part));
     }
     const auto selected =
-        ops::linear(u, at::cat(rows))
+        ops::linear_of_stream(u, at::cat(rows))
             .split_with_sizes({blocks * rank, blocks * numbers, blocks * numbers}, 2);
     const Tensor step = block_diagonal(step_[direction].view({blocks, -1, rank}));
     const auto of_states = [&](const Tensor& t) {

@@ -32,6 +32,7 @@
 #include "layers/on_device.h"
 #include "mixers/sequence_layer.h"
 #include "ops/attention/attention.h"
+#include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
 #include "ops/sorted_runs.h"
 
@@ -62,7 +63,7 @@ class Reformer : public SequenceLayer {
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const auto projected = query_value_->forward(x_BLD).unbind(2);
     const Tensor &q_BLHE = projected[0], &v_BLHE = projected[1];
-    const Tensor k_BLHE = unit_length(q_BLHE);
+    const Tensor k_BLHE = ops::unit_rows(q_BLHE);  // zero vectors stay zero
     const auto rounds = hash_rounds(q_BLHE, context);
     std::vector<ops::AttentionPart> parts;
     for (size_t r = 0; r < rounds.size(); ++r) {
@@ -80,12 +81,6 @@ class Reformer : public SequenceLayer {
  private:
   Tensor rotations(uint64_t key, const Tensor& like_BLHE) const {
     return ops::draw_rotations(like_BLHE, config_.rounds, config_.buckets / 2, key);
-  }
-
-  // Zero vectors stay zero.
-  static Tensor unit_length(const Tensor& x) {
-    const Tensor length_BLH1 = (x.square().sum(-1, true, ops::wide_type(x)) + 1e-12).rsqrt();
-    return x * ops::beside(length_BLH1, x);
   }
 
   std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const layers::Context& context) const {

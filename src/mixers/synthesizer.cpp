@@ -82,7 +82,8 @@ class Synthesizer : public SequenceLayer {
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     LRA_CHECK_LE(x_BLD.size(1), shape_.max_length);
-    const auto parts = projection_->forward(x_BLD).unbind(2);
+    Tensor stream_BLD = x_BLD;
+    const auto parts = projection_->of_stream(stream_BLD).unbind(2);
     const Inputs in{.queries = config_.dot_product ? parts[0] : Tensor(),
                     .keys = config_.dot_product ? parts[1] : Tensor(),
                     .values = parts.back(),
@@ -90,7 +91,7 @@ class Synthesizer : public SequenceLayer {
     if (config_.variant == "random") return output_->forward(random(in));
     if (config_.variant == "factorized_random") return output_->forward(factorized_random(in));
     const Tensor hidden_BLHE =
-        at::relu(hidden_->forward(x_BLD))
+        at::relu(hidden_->forward(stream_BLD))
             .unflatten(2, {shape_.attention.heads, shape_.attention.head_dim});
     return output_->forward(config_.variant == "dense" ? dense(in, hidden_BLHE)
                                                        : factorized_dense(in, hidden_BLHE));

@@ -72,11 +72,9 @@ at::Tensor EncoderBlock::joined(const at::Tensor& y, const at::Tensor& x, const 
   return residual_ ? x + dropped : dropped;
 }
 
-at::Tensor EncoderBlock::fed_forward(const at::Tensor& x, const layers::Context& context,
-                                     const StepRandom& random) const {
+at::Tensor EncoderBlock::fed_forward(const at::Tensor& input, const StepRandom& random) const {
   const double rate = random.rate(dropout_);
   const uint64_t key = random.key(layer_, kMlpHidden);
-  const at::Tensor input = norm_in_front_ ? norm2_->forward(x, context) : x;
   return mlp_ ? mlp_->forward(input, rate, key) : glu_->forward(input, rate, key);
 }
 
@@ -87,8 +85,10 @@ at::Tensor EncoderBlock::mixer_input(const at::Tensor& x_BLD) const {
 at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Layout& layout,
                                  const StepRandom& random) const {
   const layers::Context context = context_of(layout.padding, random);
-  const auto [input, stream] =
-      norm_in_front_ ? norm1_->of_stream(x_BLD, context) : layers::Norm::OfStream{x_BLD, x_BLD};
+  const auto in_front = [&](layers::Norm& norm, const at::Tensor& x) {
+    return norm_in_front_ ? norm.of_stream(x, context) : layers::Norm::OfStream{x, x};
+  };
+  const auto [input, stream] = in_front(*norm1_, x_BLD);
   at::Tensor x = joined(mixed(stream, input, layout, random), stream, layout, random, kMixerOutput);
   if (!norm_in_front_) x = norm1_->forward(x, context);
   if (!norm2_) return x;
@@ -96,7 +96,8 @@ at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Layout& layout,
     return mlp_->with_residual(x, *fused_norm_, random.rate(dropout_),
                                random.key(layer_, kMlpHidden), random.key(layer_, kMlpOutput));
   }
-  x = joined(fed_forward(x, context, random), x, layout, random, kMlpOutput);
+  const auto [hidden, sum] = in_front(*norm2_, x);
+  x = joined(fed_forward(hidden, random), sum, layout, random, kMlpOutput);
   return norm_in_front_ ? x : norm2_->forward(x, context);
 }
 

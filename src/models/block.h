@@ -49,8 +49,7 @@ class EncoderBlock : public layers::Layer {
   // y, dropped out, for adding to the stream x.
   at::Tensor joined(const at::Tensor& y, const at::Tensor& x, const Layout& layout,
                     const StepRandom& random, Place place) const;
-  at::Tensor fed_forward(const at::Tensor& x, const layers::Context& context,
-                         const StepRandom& random) const;
+  at::Tensor fed_forward(const at::Tensor& input, const StepRandom& random) const;
 
   bool norm_in_front_, residual_, tied_dropout_;
   double dropout_, attention_dropout_;

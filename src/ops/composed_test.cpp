@@ -66,6 +66,13 @@ std::vector<Operator> pointwise_operators() {
       {"linear",
        [](const auto& in) { return ops::linear(in[0], in[1], in[2]); },
        {x, wide, hidden}},
+      {"linear_of_stream",
+       [](const auto& in) {
+         Tensor stream = in[0];
+         const Tensor y = linear_of_stream(stream, in[1], in[2]);
+         return at::cat({y, linear_of_stream(stream, in[1]), stream.square()}, 2);
+       },
+       {x, wide, hidden}},
       {"layer_norm",
        [](const auto& in) { return ops::layer_norm(in[0], in[1], in[2], 1e-6); },
        {x, row, other_row}},
@@ -93,6 +100,18 @@ std::vector<Operator> pointwise_operators() {
        [](const auto& in) {
          const auto [norm, stream] = ops::layer_norm_of_stream(in[0], in[1], in[2], 1e-6);
          return norm * 2 + stream;
+       },
+       {x, row, other_row}},
+      {"row_norm_of_stream",
+       [](const auto& in) {
+         const auto [norm, stream] = row_norm_of_stream(in[0], in[1], 1e-6);
+         return norm * 2 + stream;
+       },
+       {x, row}},
+      {"batch_norm_of_stream",
+       [](const auto& in) {
+         const auto norm = ops::batch_norm(in[0], some_tokens(), in[1], in[2], 1e-5);
+         return norm.y * 2 + norm.stream;
        },
        {x, row, other_row}},
       {"feed_forward_without_norm",

@@ -123,7 +123,9 @@ struct FeedForwardGrads {
     const auto in =
         has_norm ? layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps)
                  : LayerNormValues{x_rows, {}, {}};
-    add(w1, b1, sum_of_outer_products_and_rows(inner.x, in.y));
+    add(w1, b1,
+        inner.sums.numel() > 0 ? SumsOverRows{sum_of_outer_products(inner.x, in.y), inner.sums}
+                               : sum_of_outer_products_and_rows(inner.x, in.y));
     if (!has_norm && !needs_x) return;
     Tensor grad_x = linear_backward_input(inner.x, layers.w1);
     if (has_norm) {

@@ -15,14 +15,17 @@ namespace lra::ops {
 //   gradients(grad, kept, arguments...)  of all arguments that are tensors, but for that number
 //                             kMask; what is returned for absent ones is ignored
 //
-// All arguments are kept.
+// All arguments are kept. With kOfStream, true if the operator reads a stream that others add to,
+// apply() gives the stream, its first argument, as a second result. Then `kept` ends with the
+// gradient of that result, perhaps undefined, which gradients() adds to the first one.
 template <typename Self, auto kComposed>
 class FusedFunction : public torch::autograd::Function<Self> {
  public:
   static constexpr size_t kMask = SIZE_MAX;  // none
+  static constexpr bool kOfStream = false;
 
   template <typename... Arguments>
-  static Tensor forward(AutogradContext* ctx, const Arguments&... arguments) {
+  static auto forward(AutogradContext* ctx, const Arguments&... arguments) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const variable_list results = listed(Self::fused(arguments...));
     variable_list tensors;
@@ -38,7 +41,12 @@ class FusedFunction : public torch::autograd::Function<Self> {
     tensors.insert(tensors.end(), results.begin() + 1, results.end());
     ctx->save_for_backward(tensors);
     ctx->saved_data["others"] = c10::ivalue::Tuple::create(std::move(others));
-    return results[0];
+    if constexpr (Self::kOfStream) {
+      ctx->set_materialize_grads(false);
+      return variable_list{results[0], tensors[0]};
+    } else {
+      return results[0];
+    }
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     return gradients_by(kComposed, ctx, grads);
@@ -53,8 +61,9 @@ class FusedFunction : public torch::autograd::Function<Self> {
                                     const variable_list& grads) {
     constexpr size_t kTensors = (size_t{kIsTensor<std::decay_t<Arguments>>} + ... + 0);
     const variable_list saved = ctx->get_saved_variables();
-    const variable_list tensors(saved.begin(), saved.begin() + kTensors),
-        kept(saved.begin() + kTensors, saved.end());
+    const variable_list tensors(saved.begin(), saved.begin() + kTensors);
+    variable_list kept(saved.begin() + kTensors, saved.end());
+    if (Self::kOfStream) kept.push_back(grads[1]);
     const auto others = ctx->saved_data["others"].toTupleRef().elements().vec();
     // f(the arguments with these tensors)
     const auto call = [&](const auto& f, const variable_list& in) {
@@ -75,8 +84,11 @@ class FusedFunction : public torch::autograd::Function<Self> {
     };
     variable_list of_tensors;
     if (at::GradMode::is_enabled()) {
-      const auto y = [&](const auto& in) { return variable_list{call(composed, in)}; };
+      const auto y = [&](const auto& in) { return variable_list{call(composed, in), in[0]}; };
       of_tensors = composed_gradients(Self::kName, y, tensors, grads, kTensors);
+    } else if (Self::kOfStream && !grads[0].defined()) {
+      of_tensors.resize(kTensors);
+      of_tensors[0] = grads[1];
     } else {
       of_tensors =
           call([&](const auto&... in) { return listed(Self::gradients(grads[0], kept, in...)); },

@@ -176,28 +176,53 @@ Tensor composed_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) 
   return at::gelu(composed_linear(x, weight, bias), "tanh");
 }
 
+// sum [M, K] += grad [M, N] times weight [N, K]
+void add_linear_backward_input(const Tensor& sum, const Tensor& grad, const Tensor& weight) {
+  sum.add_(linear_backward_input(grad, weight));
+}
+
+// True if nobody else sees the gradient: the condition on which autograd itself adds in place.
+bool may_be_overwritten(const Tensor& grad) {
+  return grad.use_count() == 1 && grad.storage().use_count() == 1 && grad.is_contiguous();
+}
+
+// Gives y, and of a stream x too.
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   // The bias is optional, not undefined: the library takes no undefined tensor for an input.
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight_in,
-                        const MaybeTensor& bias) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight_in,
+                               const MaybeTensor& bias, bool of_stream) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const Tensor weight = beside(weight_in, x);
     ctx->save_for_backward({x, weight, tensor_or_empty(bias)});
-    return linear(x, weight, tensor_or_empty(bias));
+    ctx->set_materialize_grads(false);
+    const Tensor y = linear(x, weight, tensor_or_empty(bias));
+    return of_stream ? variable_list{y, x} : variable_list{y};
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     if (at::GradMode::is_enabled()) {
       return composed_gradients(
           "lra::linear",
           [](const auto& in) {
-            return variable_list{composed_linear(in[0], in[1], optional_tensor(in[2]))};
+            return variable_list{composed_linear(in[0], in[1], optional_tensor(in[2])), in[0]};
           },
-          saved, grads, 3);
+          saved, grads, 4);
     }
+    if (!grads[0].defined()) return {grads.back(), Tensor(), Tensor(), Tensor()};
+    const bool need_x = ctx->needs_input_grad(0);
+    const bool is_sum = need_x && grads.size() > 1 && grads[1].defined();
+    const bool in_place = is_sum && may_be_overwritten(grads[1]);
     auto result =
-        linear_backward(grads[0], saved[0], saved[1], ctx->needs_input_grad(0), saved[2].defined());
-    return {result.x, result.weight, result.bias};
+        linear_backward(grads[0], saved[0], saved[1], need_x && !in_place, saved[2].defined());
+    if (in_place) {
+      result.x = grads[1];
+      dispatch<"lra::add_linear_backward_input_", add_linear_backward_input>(
+          result.x.view({-1, result.x.size(-1)}), grads[0].reshape({-1, grads[0].size(-1)}),
+          saved[1]);
+    } else if (is_sum) {
+      result.x.add_(grads[1]);
+    }
+    return {result.x, result.weight, result.bias, Tensor()};
   }
 };
 
@@ -205,6 +230,13 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return dispatch<"lra::linear", linear_impl>(x, weight, optional_tensor(bias));
+}
+
+Tensor linear_of_stream(Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!at::GradMode::is_enabled()) return linear(x, weight, bias);
+  const auto both = LinearFunction::apply(x, weight, optional_tensor(bias), /*of_stream=*/true);
+  x = both[1];
+  return both[0];
 }
 
 Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
@@ -234,6 +266,11 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "linear_backward(Tensor grad, Tensor x, Tensor weight, bool need_x, bool need_bias) "
       "-> (Tensor, Tensor, Tensor)");
+  m.def("add_linear_backward_input_(Tensor(a!) sum, Tensor grad, Tensor weight) -> ()");
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("add_linear_backward_input_", add_linear_backward_input);
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
@@ -243,6 +280,10 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("linear_backward", linear_backward_impl);
 }
 
-TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("linear", applies<LinearFunction>(linear_impl)); }
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("linear", [](const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
+    return LinearFunction::apply(x, weight, bias, /*of_stream=*/false)[0];
+  });
+}
 
 }  // namespace lra::ops

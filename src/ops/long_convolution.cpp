@@ -24,16 +24,8 @@ kernels::Convolution<T> convolution_problem(const Tensor& x, const Mask& mask, i
           .valid = mask ? mask->const_data_ptr<uint8_t>() : nullptr};
 }
 
-void check_arguments(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
-  LRA_CHECK(x.dim() == 3 && kernel.dim() == 2);
-  LRA_CHECK_EQ(kernel.size(0), x.size(2));
-  LRA_CHECK(kernel.scalar_type() == wide_type(x));
-  LRA_CHECK(0 <= future && future < kernel.size(1));
-  check_mask(mask, x.size(0), x.size(1));
-}
-
 Tensor convolution_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kernel, int64_t future) {
-  check_arguments(x_in, mask, kernel, future);
+  check_convolution(x_in, mask, kernel, future);
   const Tensor x = x_in.contiguous(), weights = kernel.t().contiguous();
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::convolution", [&]<typename T>(T) {
@@ -51,7 +43,7 @@ std::tuple<Tensor, Tensor> backward_cpu(const Tensor& grad_in, const Tensor& x_i
                                         const Tensor& kernel, int64_t future,
                                         std::array<bool, 2> needed) {
   const int64_t width = kernel.size(1);
-  check_arguments(x_in, mask, kernel, future);
+  check_convolution(x_in, mask, kernel, future);
   LRA_CHECK_EQ(grad_in.sizes(), x_in.sizes());
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   const bool is_direct = width <= kMaxDirectWidth;
@@ -86,7 +78,7 @@ Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
 
 Tensor composed_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
                             int64_t future) {
-  check_arguments(x, mask, kernel, future);
+  check_convolution(x, mask, kernel, future);
   const int64_t length = x.size(1), size = kernels::fourier_size(length + kernel.size(1));
   const Tensor spectra = at::fft_rfft(without_padding(x.to(wide_type(x)), mask), size, 1) *
                          at::fft_rfft(kernel, size, 1).t();
@@ -98,7 +90,7 @@ Tensor composed_convolution(const Tensor& x, const Mask& mask, const Tensor& ker
 std::tuple<Tensor, Tensor> composed_backward(const Tensor& grad, const Tensor& x, const Mask& mask,
                                              const Tensor& kernel, int64_t future,
                                              std::array<bool, 2> needed) {
-  check_arguments(x, mask, kernel, future);
+  check_convolution(x, mask, kernel, future);
   const int64_t length = x.size(1), width = kernel.size(1);
   const int64_t size = kernels::fourier_size(length + width);
   const auto spectrum = [&](const Tensor& t) {
@@ -147,6 +139,15 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
 };
 
 }  // namespace
+
+void check_convolution(const Tensor& x, const MaybeTensor& mask, const Tensor& kernel,
+                       int64_t future) {
+  LRA_CHECK(x.dim() == 3 && kernel.dim() == 2);
+  LRA_CHECK_EQ(kernel.size(0), x.size(2));
+  LRA_CHECK(kernel.scalar_type() == wide_type(x));
+  LRA_CHECK(0 <= future && future < kernel.size(1));
+  check_mask(mask, x.size(0), x.size(1));
+}
 
 UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length) {
   const int64_t reach = length - 1, first = std::max<int64_t>(0, future - reach);

@@ -25,4 +25,8 @@ struct UsedLags {
 };
 UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length);
 
+// CheckFailure unless these are arguments of torch.ops.lra.convolution, on any device.
+void check_convolution(const Tensor& x, const MaybeTensor& mask, const Tensor& kernel,
+                       int64_t future);
+
 }  // namespace lra::ops

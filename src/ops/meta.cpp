@@ -181,7 +181,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   });
   m.impl("row_norm_backward",
          [](const Tensor&, const Tensor& x, const Tensor&, const Tensor&, const Tensor& weight,
-            bool) { return Two(contiguous_like(x), contiguous_like(weight)); });
+            bool, MaybeIn) { return Two(contiguous_like(x), contiguous_like(weight)); });
   m.impl("activation_backward", like_second<int64_t>);
   m.impl("gate", gate);
   m.impl("gate_backward", gate_backward);
@@ -190,9 +190,11 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("dropout", like_first<double, int64_t, int64_t>);
   m.impl("dropout_add", like_first<In, double, int64_t, int64_t>);
   m.impl("gelu_dropout", like_first<double, int64_t, int64_t>);
-  m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
-    return Two(contiguous_like(x), contiguous_like(x));
-  });
+  m.impl("gelu_dropout_backward",
+         [](const Tensor& x, const Tensor&, double, int64_t, int64_t, bool again) {
+           return Three(again ? contiguous_like(x) : x.new_empty({0}), contiguous_like(x),
+                        at::empty({0}, x.options().dtype(at::kFloat)));
+         });
   m.impl("adam_step_", [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t,
                           double, const MaybeTensor&, double) {});
   m.impl("gradient_norm",

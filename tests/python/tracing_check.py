@@ -40,6 +40,7 @@ def differentiable_cases():
         "product": (normal(2, 3, 4), normal(2, 4, 5)),
         "layer_norm": (normal(2, 8, 6), normal(6), normal(6)),
         "row_norm": (normal(2, 8, 6), normal(6), 1e-5),
+        "unit_rows": (normal(2, 8, 6),),
         "row_norm of a view": (turned(6, 8, 2), normal(6), 1e-5),
         "activation of a view": (turned(6, 2, 8), 3),
         "rotary": (normal(2, 8, 3, 4), torch.randn(8, 4, dtype=torch.float64)),
@@ -91,6 +92,7 @@ def other_cases():
     return {
         "batch_norm": (plain(2, 8, 6), mask(8, 5, length=8), plain(6), plain(6)),
         "linear_gelu": (plain(2, 8, 6), plain(5, 6), plain(5)),
+        "add_linear_backward_input_": (plain(9, 6), plain(9, 5), plain(5, 6)),
         "sum_of_outer_products": (plain(9, 4), plain(9, 5)),
         "sum_of_outer_products_and_rows": (plain(9, 4), plain(9, 5)),
         "sum_of_rows": (plain(9, 4).bfloat16(),),

@@ -99,6 +99,32 @@ TYPED_TEST(SimulatedCuda, PointwiseMatchesTheReference) {
   }
 }
 
+// Rows of one block and of several, which share a dropout row or have some each.
+TYPED_TEST(SimulatedCuda, GeluSumsColumnsOfItsGradient) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{1, 128}, {33, 256}, {513, 128}, {70, 1152}}) {
+    SCOPED_TRACE(testing::Message() << rows << " x " << columns);
+    const int64_t count = rows * columns;
+    const Dropout dropout{0.1, 7, 3};
+    const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2);
+    auto want = unwritten<T>(count), want_dx = want, got = want, got_dx = want;
+    const int64_t runs = cuda::gelu_sums(rows);
+    auto sums = unwritten<float>(runs * columns);
+    cuda::gelu_dropout_backward<T>(count, x.data(), dy.data(), want_dx.data(), want.data(), dropout,
+                                   nullptr);
+    ASSERT_TRUE(cuda::takes_gelu_sums(columns, x.data(), dy.data()));
+    cuda::gelu_dropout_backward_and_sums<T>(rows, columns, x.data(), dy.data(), got_dx.data(),
+                                            got.data(), sums.data(), dropout, nullptr);
+    expect_near(got, want, this->kBound);
+    expect_near(got_dx, want_dx, this->kBound);
+    std::vector<double> all(static_cast<size_t>(columns)), want_all = all;
+    for (size_t n = 0; n < sums.size(); ++n) all[n % all.size()] += sums[n];
+    for (size_t n = 0; n < want_dx.size(); ++n) want_all[n % all.size()] += float(want_dx[n]);
+    expect_near(all, want_all, std::is_same_v<T, float> ? 1e-4 : 0.1);
+  }
+}
+
 // Values and gates are halves of rows, at an aligned place or not.
 TYPED_TEST(SimulatedCuda, GatesMatchTheReference) {
   using T = TypeParam;

@@ -11,6 +11,7 @@
 #include "ops/attention/feature_attention.h"
 #include "ops/embedding.h"
 #include "ops/libtorch.h"
+#include "ops/linear.h"
 #include "ops/pointwise/batch_norm.h"
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
@@ -277,6 +278,32 @@ TEST(GpuOperators, PointwiseIsThatOfTheCpu) {
   }
 }
 
+// The gradient that the second product is added to is a view, that of the first is its own.
+TEST(GpuOperators, LinearOfAStreamIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto run = [&](at::Device device) {
+      const auto leaf = [&](at::IntArrayRef size, uint64_t seed, at::ScalarType as) {
+        return random_tensor(size, seed, at::kFloat).to(as).to(device).requires_grad_();
+      };
+      const Tensor x = leaf({3, 20, 8}, 1, type), weight = leaf({6, 8}, 2, at::kFloat),
+                   bias = leaf({6}, 3, at::kFloat);
+      Tensor stream = x;
+      const Tensor first = linear_of_stream(stream, weight, bias),
+                   second = linear_of_stream(stream, weight);
+      const Tensor y = at::cat({first, second, stream}, 2);
+      y.backward(leaf(y.sizes(), 4, type).detach());
+      std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad(), bias.grad()};
+      for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+      return all;
+    };
+    const auto want = run(at::kCPU), got = run(*tested_device());
+    for (size_t n = 0; n < want.size(); ++n) {
+      EXPECT_LE(relative_error(got[n], want[n]), type == at::kFloat ? 1e-5 : 0x1p-6) << n;
+    }
+  }
+}
+
 TEST(GpuOperators, LayerNormIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   std::vector<std::vector<int64_t>> shapes = {{5, 7}, {130, 64}};
@@ -320,8 +347,13 @@ TEST(GpuOperators, RowNormIsThatOfTheCpu) {
           };
           const Tensor x = leaf({rows, groups, width}, 1, type),
                        weight = leaf({groups, width}, 2, at::kFloat);
-          const Tensor y = row_norm(x, weight, 1e-6, centered);
-          y.backward(leaf({rows, groups, width}, 3, type).detach());
+          Tensor y = row_norm(x, weight, 1e-6, centered), sum = y;
+          if (groups == 1 && !centered) {
+            const auto both = row_norm_of_stream(x, weight[0], 1e-6);
+            y = both.first;
+            sum = y + both.second * 2;
+          }
+          sum.backward(leaf({rows, groups, width}, 3, type).detach());
           std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad()};
           for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
           return all;
@@ -333,6 +365,23 @@ TEST(GpuOperators, RowNormIsThatOfTheCpu) {
         }
       }
     }
+  }
+}
+
+TEST(GpuOperators, UnitRowsAreThoseOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto run = [&](at::Device device) {
+      const Tensor both =
+          random_tensor({5, 2, 3, 8}, 1, at::kFloat).to(type).to(device).requires_grad_();
+      const Tensor y = unit_rows(both.select(1, 0));
+      y.backward(random_tensor(y.sizes(), 2).to(type).to(device));
+      return std::pair(y.detach().to(at::kCPU, at::kFloat), both.grad().to(at::kCPU, at::kFloat));
+    };
+    const auto want = run(at::kCPU), got = run(*tested_device());
+    const double bound = type == at::kFloat ? 1e-5 : 0x1p-6;
+    EXPECT_LE(relative_error(got.first, want.first), bound);
+    EXPECT_LE(relative_error(got.second, want.second), bound);
   }
 }
 
@@ -380,7 +429,8 @@ TEST(GpuOperators, BatchNormIsThatOfTheCpu) {
           const Tensor weight = parameter(2), bias = parameter(3);
           const auto norm =
               batch_norm(x, mask.defined() ? mask.to(device) : mask, weight, bias, 1e-5);
-          norm.y.backward(random_tensor({rows, columns}, 4).to(type).to(device));
+          const Tensor sum = norm.y + norm.stream * 2;
+          sum.backward(random_tensor({rows, columns}, 4).to(type).to(device));
           std::vector<Tensor> all = {norm.y.detach(), x.grad(),  weight.grad(), bias.grad(),
                                      norm.count,      norm.mean, norm.variance};
           for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/libtorch.h"
+#include "ops/long_convolution.h"
 #include "ops/scan/diagonal_scan.h"
 #include "ops/scan/gated_scan.h"
 #include "ops/scan/held_pairs.h"
@@ -151,6 +152,27 @@ TEST(GpuScans, DiagonalScanIsThatOfTheCpu) {
             DiagonalShape{2, 21, 1, true, false}, DiagonalShape{1, 150, 2, true, false}}) {
         SCOPED_TRACE(testing::Message() << length << " x " << shape.channels);
         expect_results_of_the_cpu(diagonal_problem(length, shape, mask));
+      }
+    }
+  }
+}
+
+// Kernels shorter and longer than the sequence, and one of a single lag. Padding, which may lie
+// between tokens, holds NaN.
+TEST(GpuScans, ConvolutionIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {1, 9, is_simulated() ? 130 : 3000}) {
+    const Tensor scattered = at::arange(3 * length).remainder(4).gt(0).view({3, length});
+    for (const Tensor& mask : {Tensor(), first_ones(length), scattered.to(at::kByte)}) {
+      for (const auto& [channels, width, future] :
+           {std::array<int64_t, 3>{5, 1, 0}, {33, 7, 2}, {2, 2 * length, length}}) {
+        SCOPED_TRACE(testing::Message() << length << " x " << channels << ", " << width << " lags");
+        const auto convolved = [future](const std::vector<Tensor>& in, const Tensor& valid) {
+          return long_convolution(in[0], valid, in[1], future);
+        };
+        Tensor x = random_tensor({3, length, channels}, 1);
+        if (mask.defined()) x.masked_fill_(mask.eq(0).unsqueeze(2), std::nan(""));
+        expect_results_of_the_cpu({convolved, {x, random_tensor({channels, width}, 2)}, 1, mask});
       }
     }
   }

@@ -9,21 +9,23 @@
 namespace lra::kernels::cuda {
 namespace {
 
-// mean[row] = grad_out . out - grad_logsumexp, a warp for each row of the tensors.
+// mean[row] = grad_out . out - grad_logsumexp, a warp for each row [planes, length] of the tensors.
 template <typename T>
-__global__ void mean_kernel(CudaAttention p, AttentionBackward<T> args, float* mean) {
+__global__ void mean_kernel(int64_t rows, int64_t length, int64_t heads, int columns,
+                            HeadView<const T> grad_out, HeadView<const T> all_out,
+                            const float* grad_logsumexp, float* mean) {
   const int64_t row = int64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
-  const bool inside = row < p.planes * p.queries.length;
+  const bool inside = row < rows;
   float sum = 0;
   if (inside) {
-    const int64_t plane = row / p.queries.length, index = row % p.queries.length;
-    const T* grad = args.grad_out.row(plane / p.heads, plane % p.heads, index);
-    const T* out = args.out.row(plane / p.heads, plane % p.heads, index);
-    for (int e = threadIdx.x % 32; e < p.value_dim; e += 32) sum += float(grad[e]) * float(out[e]);
+    const int64_t plane = row / length, index = row % length;
+    const T* grad = grad_out.row(plane / heads, plane % heads, index);
+    const T* out = all_out.row(plane / heads, plane % heads, index);
+    for (int e = threadIdx.x % 32; e < columns; e += 32) sum += float(grad[e]) * float(out[e]);
   }
   for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
   if (!inside || threadIdx.x % 32 != 0) return;
-  mean[row] = args.grad_logsumexp == nullptr ? sum : sum - args.grad_logsumexp[row];
+  mean[row] = grad_logsumexp == nullptr ? sum : sum - grad_logsumexp[row];
 }
 
 // The statistics of the rows g and g + 8 of a lane's four.
@@ -428,8 +430,9 @@ void attention_backward(const AttentionProblem& problem, ListForm form,
   CudaAttention p = described<T>(problem, form, args.bias, {args.q, args.k, args.v, args.grad_out});
   p.keys.offsets = scratch.key_offsets;
   p.keys.blocks = scratch.query_blocks;
-  launch(mean_kernel<T>, parts_of(p.planes * p.queries.length, kThreads / 32), kThreads, 0, stream,
-         p, args, scratch.mean);
+  const int64_t rows = p.planes * p.queries.length;
+  launch(mean_kernel<T>, parts_of(rows, kThreads / 32), kThreads, 0, stream, rows, p.queries.length,
+         p.heads, p.value_dim, args.grad_out, args.out, args.grad_logsumexp, scratch.mean);
   const bool by_distance = args.grad_bias.data != nullptr && args.grad_bias.is_relative();
   LRA_CHECK_EQ(by_distance, scratch.by_distance != nullptr);
   with_width(p, [&](auto width) {

@@ -39,6 +39,14 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Strea
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
                            const Dropout& dropout, Stream stream);
+// The same of `rows` of `columns` elements, if takes_gelu_sums(), and sums of dx over runs of rows
+// in their order: sums [gelu_sums(rows), columns]; y is not null.
+template <typename T>
+bool takes_gelu_sums(int64_t columns, const T* x, const T* dy);
+int64_t gelu_sums(int64_t rows);
+template <typename T>
+void gelu_dropout_backward_and_sums(int64_t rows, int64_t columns, const T* x, const T* dy, T* dx,
+                                    T* y, float* sums, const Dropout& dropout, Stream stream);
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout,
                  Stream stream);
@@ -82,14 +90,15 @@ template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream);
 
 // kernels/pointwise/batch_norm.h, with the number of valid rows in memory of the device. `scratch`
-// holds batch_norm_scratch(rows, columns) floats, overwritten.
+// holds batch_norm_scratch(rows, columns) floats, overwritten. `beside` [rows, columns] is added to
+// dx, unless it is null.
 int64_t batch_norm_scratch(int64_t rows, int64_t columns);
 template <typename T>
 void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scratch,
                         Stream stream);
 template <typename T>
-void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, float* scratch,
-                         Stream stream);
+void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, const T* beside,
+                         float* scratch, Stream stream);
 
 template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
@@ -114,16 +123,18 @@ void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scr
                                 Stream stream);
 
 // Parts of kernels/scan/diagonal_scan.h as a convolution, all but the transforms. Its circle of at
-// least 2 length places (`size`) holds every lag of either direction, modulo its size.
+// least 2 length places (`size`) holds every lag of either direction, modulo its size. Convolutions
+// with other kernels take the same rows and correlations.
 struct ScanChannels {  // some channels at a time
   int64_t first = 0, count = 0, size = 0;
+  const uint8_t* valid = nullptr;  // [batch, length], in place of lengths; null: those
 };
 struct ScanParameters {  // as in DiagonalScan
   int64_t channels = 0, modes = 0, planes = 2, directions = 1;
   const float* a = nullptr;
   const float* c = nullptr;
 };
-// x -> rows [batch, count, size], 0 from the end of each example on.
+// x -> rows [batch, count, size], 0 for padding and from the end of each example on.
 template <typename T>
 void scan_rows(const DiagonalScan<T>& p, const ScanChannels& of, float* rows, Stream stream);
 // rows + skip x -> y [batch, length, channels], in these channels; 0 for padding.

@@ -44,15 +44,15 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<W>)
 }
 
 // sums [planes, width, columns] of parts [runs, planes, shares, width, columns], in their order.
-template <typename T>
-__global__ void add_runs_kernel(CudaFeatures<T> p, int shares, const float* parts, float* sums) {
+__global__ void add_runs_kernel(int64_t planes, int width, int columns, int runs, int shares,
+                                const float* parts, float* sums) {
   const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const int64_t size = int64_t{p.width} * p.columns, all = p.planes * size;
+  const int64_t size = int64_t{width} * columns, all = planes * size;
   if (index >= all) return;
   float sum = 0;
-  if (index % p.columns <= p.width) {
+  if (index % columns <= width) {
     const float* part = parts + index / size * shares * size + index % size;
-    for (int run = 0; run < p.runs; ++run, part += shares * all) {
+    for (int run = 0; run < runs; ++run, part += shares * all) {
       for (int share = 0; share < shares; ++share) sum += part[share * size];
     }
   }
@@ -270,8 +270,8 @@ CudaFeatures<T> described(const FeatureAttention<T>& problem,
 template <typename T, int W>
 void add_runs(const CudaFeatures<T>& p, const float* parts, float* sums, Stream stream) {
   const int64_t count = p.planes * p.width * p.columns;
-  launch(add_runs_kernel<T>, parts_of(count, kThreads), kThreads, 0, stream, p,
-         RunSums<T, W>::kShares, parts, sums);
+  launch(add_runs_kernel, parts_of(count, kThreads), kThreads, 0, stream, p.planes, p.width,
+         p.columns, p.runs, RunSums<T, W>::kShares, parts, sums);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ __global__ void parameters_kernel(BatchNormBackward<T> p, int64_t slices, const 
 }
 
 template <typename T>
-__global__ void backward_kernel(BatchNormBackward<T> p, const int64_t* count) {
+__global__ void backward_kernel(BatchNormBackward<T> p, const int64_t* count, const T* beside) {
   const Slice slice(p.rows, p.columns);
   if (!slice.is_there) return;
   const int64_t column = slice.column;
@@ -186,8 +186,9 @@ __global__ void backward_kernel(BatchNormBackward<T> p, const int64_t* count) {
   slice.for_each_row(p.valid, [&](int64_t row, bool is_valid) {
     const int64_t n = row * p.columns + column;
     const float away = static_cast<float>(p.x[n]) - mean;
-    p.dx[n] =
-        T(is_valid ? fmaf(static_cast<float>(p.grad[n]), slope, fmaf(away, of_x, constant)) : 0.0f);
+    const float dx =
+        is_valid ? fmaf(static_cast<float>(p.grad[n]), slope, fmaf(away, of_x, constant)) : 0.0f;
+    p.dx[n] = T(beside == nullptr ? dx : dx + static_cast<float>(beside[n]));
   });
 }
 
@@ -212,20 +213,22 @@ void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scr
 }
 
 template <typename T>
-void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, float* scratch,
-                         Stream stream) {
+void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, const T* beside,
+                         float* scratch, Stream stream) {
   const int64_t slices = parts_of(p.rows, kBatchNormRows),
                 blocks = Slice::blocks(p.rows, p.columns);
   launch(products_kernel<T>, blocks, kThreads, bytes_to_add_up<kLanes, 2, float>(), stream, p,
          scratch);
   launch(parameters_kernel<T>, parts_of(p.columns, kColumns), kColumns * kGroups,
          bytes_to_add_up<kGroups, 2, double>(), stream, p, slices, scratch);
-  launch(backward_kernel<T>, blocks, kThreads, 0, stream, p, count);
+  launch(backward_kernel<T>, blocks, kThreads, 0, stream, p, count, beside);
 }
 
 template void batch_norm_forward(const BatchNormForward<float>&, int64_t*, float*, Stream);
 template void batch_norm_forward(const BatchNormForward<Bf16>&, int64_t*, float*, Stream);
-template void batch_norm_backward(const BatchNormBackward<float>&, const int64_t*, float*, Stream);
-template void batch_norm_backward(const BatchNormBackward<Bf16>&, const int64_t*, float*, Stream);
+template void batch_norm_backward(const BatchNormBackward<float>&, const int64_t*, const float*,
+                                  float*, Stream);
+template void batch_norm_backward(const BatchNormBackward<Bf16>&, const int64_t*, const Bf16*,
+                                  float*, Stream);
 
 }  // namespace lra::kernels::cuda

@@ -6,11 +6,14 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/vectors.h"
+#include "kernels/cuda/warp.h"
 
 namespace lra::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256, kGroup = 128, kApart = 16, kPairs = kGroup / kApart;
+constexpr int kLanes = kThreads / kPairs;  // rows that a block takes at a time to sum columns
+constexpr int64_t kSumRows = 512;          // of a block
 constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f;
 
 struct Decisions {
@@ -113,10 +116,11 @@ __device__ void take_elements(int64_t count, int64_t first, const Decisions& d,
   }
 }
 
-// All loads are issued before the first value is needed.
+// All loads are issued before the first value is needed. Adds what is written to the first array to
+// `sums`, unless that is null.
 template <typename T, typename Pass>
 __device__ inline void take_pairs(int64_t first, const Decisions& d, const PhiloxBlock (&random)[2],
-                                  const Arrays<T, Pass>& arrays) {
+                                  const Arrays<T, Pass>& arrays, float (*sums)[2] = nullptr) {
   Vector<T, 2> loaded[Pass::kIn][kPairs];
 #pragma unroll
   for (int n = 0; n < kPairs; ++n) {
@@ -132,10 +136,23 @@ __device__ inline void take_pairs(int64_t first, const Decisions& d, const Philo
       for (int i = 0; i < Pass::kIn; ++i) in[i] = loaded[i][n].values[side];
       Pass::compute(in, factor_of(d, random[side][n / 2], n), out);
       for (int i = 0; i < Pass::kOut; ++i) results[i][side] = out[i];
+      if (sums != nullptr) sums[n][side] += out[0];
     }
     for (int i = 0; i < Pass::kOut; ++i) {
       store_floats(arrays.out[i] + first + n * kApart, results[i]);
     }
+  }
+}
+
+// The random numbers of the elements of a thread.
+__device__ inline void draw(const Decisions& d, int64_t group, int place,
+                            PhiloxBlock (&random)[2]) {
+  if (d.threshold == 0) return;
+  constexpr int64_t kGroupsOfRow = kDropoutRowLength / kGroup;
+  const auto row = static_cast<uint32_t>(d.first_row + group / kGroupsOfRow);
+  const auto counter = static_cast<uint32_t>(group % kGroupsOfRow * kApart + place);
+  for (uint32_t side = 0; side < 2; ++side) {
+    random[side] = philox4x32({counter + side, row, 0, 0}, d.key);
   }
 }
 
@@ -148,19 +165,41 @@ __global__ void elements_kernel(int64_t count, Decisions d, Arrays<T, Pass> arra
   const int64_t first = group * kGroup + place;
   if (first >= count) return;
   PhiloxBlock random[2] = {};
-  if (d.threshold != 0) {
-    constexpr int64_t kGroupsOfRow = kDropoutRowLength / kGroup;
-    const auto row = static_cast<uint32_t>(d.first_row + group / kGroupsOfRow);
-    const auto counter = static_cast<uint32_t>(group % kGroupsOfRow * kApart + place);
-    for (uint32_t side = 0; side < 2; ++side) {
-      random[side] = philox4x32({counter + side, row, 0, 0}, d.key);
-    }
-  }
+  draw(d, group, place, random);
   if (begin_with_pairs && (group + 1) * kGroup <= count) {
     take_pairs(first, d, random, arrays);
   } else {
     take_elements(count, first, d, random, arrays);
   }
+}
+
+// A block takes a group of columns in a run of kSumRows rows; totals [runs, columns].
+template <typename T, typename Pass>
+__global__ void columns_kernel(int64_t rows, int64_t columns, Decisions d, Arrays<T, Pass> arrays,
+                               float* totals) {
+  const int64_t groups = columns / kGroup, run = blockIdx.x / groups,
+                group_of_row = blockIdx.x % groups;
+  const int lane = static_cast<int>(threadIdx.x) / kPairs;
+  const int place = 2 * (static_cast<int>(threadIdx.x) % kPairs);
+  const int64_t end = (run + 1) * kSumRows < rows ? (run + 1) * kSumRows : rows;
+  float sums[kPairs][2] = {};
+  for (int64_t row = run * kSumRows + lane; row < end; row += kLanes) {
+    const int64_t group = row * groups + group_of_row;
+    PhiloxBlock random[2] = {};
+    draw(d, group, place, random);
+    take_pairs(group * kGroup + place, d, random, arrays, sums);
+  }
+  auto* shared = reinterpret_cast<float*>(dynamic_shared());  // [kLanes, kGroup]
+#pragma unroll
+  for (int n = 0; n < 2 * kPairs; ++n) {
+    shared[lane * kGroup + n / 2 * kApart + place + n % 2] = sums[n / 2][n % 2];
+  }
+  __syncthreads();
+  const int column = static_cast<int>(threadIdx.x);
+  if (column >= kGroup) return;
+  float sum = 0;
+  for (int other = 0; other < kLanes; ++other) sum += shared[other * kGroup + column];
+  totals[run * columns + group_of_row * kGroup + column] = sum;
 }
 
 template <typename Pass, typename T>
@@ -187,6 +226,23 @@ void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
 }
 
 template <typename T>
+bool takes_gelu_sums(int64_t columns, const T* x, const T* dy) {
+  return columns > 0 && columns % kGroup == 0 && takes_vectors<2>(x) && takes_vectors<2>(dy);
+}
+
+int64_t gelu_sums(int64_t rows) { return parts_of(rows, kSumRows); }
+
+template <typename T>
+void gelu_dropout_backward_and_sums(int64_t rows, int64_t columns, const T* x, const T* dy, T* dx,
+                                    T* y, float* sums, const Dropout& dropout, Stream stream) {
+  const Arrays<T, GeluDropoutAgain> arrays{{x, dy}, {dx, y}};
+  LRA_CHECK(takes_gelu_sums(columns, x, dy) && arrays.take_pairs());
+  launch(columns_kernel<T, GeluDropoutAgain>, gelu_sums(rows) * (columns / kGroup), kThreads,
+         sizeof(float) * kLanes * kGroup, stream, rows, columns, decisions_of(dropout), arrays,
+         sums);
+}
+
+template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout,
                  Stream stream) {
   run<DropoutAdd, T>(count, dropout, {{residual, x}, {y}}, stream);
@@ -197,11 +253,14 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stre
   run<ApplyDropout, T>(count, dropout, {{x}, {y}}, stream);
 }
 
-#define LRA_INSTANTIATE(T)                                                                    \
-  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&, Stream);               \
-  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, T*, const Dropout&, \
-                                         Stream);                                             \
-  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&, Stream);      \
+#define LRA_INSTANTIATE(T)                                                                      \
+  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&, Stream);                 \
+  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, T*, const Dropout&,   \
+                                         Stream);                                               \
+  template bool takes_gelu_sums<T>(int64_t, const T*, const T*);                                \
+  template void gelu_dropout_backward_and_sums<T>(int64_t, int64_t, const T*, const T*, T*, T*, \
+                                                  float*, const Dropout&, Stream);              \
+  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&, Stream);        \
   template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&, Stream);
 LRA_INSTANTIATE(float)
 LRA_INSTANTIATE(Bf16)

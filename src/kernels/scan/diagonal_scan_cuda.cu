@@ -28,20 +28,25 @@ __device__ inline void add(Complex& to, float factor, Complex x) {
 // A tile of positions and channels of an example, [kTile, kTile] in shared memory.
 template <typename T>
 struct Tile {
-  int64_t example, position, channel, valid;
+  int64_t example, position, channel, length;
+  const uint8_t* valid;
   int column, row;  // of the thread, whose rows are kTileRows apart
 
-  __device__ Tile(const DiagonalScan<T>& p, int64_t positions, int64_t channels) {
-    const int64_t along = parts_of(positions, kTile), across = parts_of(channels, kTile);
+  __device__ Tile(const DiagonalScan<T>& p, const ScanChannels& of, int64_t positions) {
+    const int64_t along = parts_of(positions, kTile), across = parts_of(of.count, kTile);
     example = blockIdx.x / (along * across);
     position = blockIdx.x % (along * across) / across * kTile;
     channel = blockIdx.x % across * kTile;
-    valid = p.lengths ? p.lengths[example] : p.length;
+    length = p.lengths ? p.lengths[example] : p.length;
+    valid = of.valid ? of.valid + example * p.length : nullptr;
     column = static_cast<int>(threadIdx.x) % kTile;
     row = static_cast<int>(threadIdx.x) / kTile;
   }
-  static int64_t count(const DiagonalScan<T>& p, int64_t positions, int64_t channels) {
-    return p.batch * parts_of(positions, kTile) * parts_of(channels, kTile);
+  static int64_t count(const DiagonalScan<T>& p, const ScanChannels& of, int64_t positions) {
+    return p.batch * parts_of(positions, kTile) * parts_of(of.count, kTile);
+  }
+  __device__ bool has_token(int64_t at) const {
+    return at < length && (valid == nullptr || valid[at] != 0);
   }
   __device__ static float& at(int of_row, int of_column) {
     return reinterpret_cast<float*>(dynamic_shared())[of_row * (kTile + 1) + of_column];
@@ -51,10 +56,10 @@ constexpr size_t kTileBytes = sizeof(float) * kTile * (kTile + 1);
 
 template <typename T>
 __global__ void rows_kernel(DiagonalScan<T> p, ScanChannels of, float* rows) {
-  const Tile<T> tile(p, of.size, of.count);
+  const Tile<T> tile(p, of, of.size);
   for (int r = tile.row; r < kTile; r += kTileRows) {
     const int64_t position = tile.position + r, channel = tile.channel + tile.column;
-    const bool is_there = position < tile.valid && channel < of.count;
+    const bool is_there = tile.has_token(position) && channel < of.count;
     const int64_t from = (tile.example * p.length + position) * p.channels + of.first + channel;
     tile.at(r, tile.column) = is_there ? static_cast<float>(p.x[from]) : 0;
   }
@@ -68,10 +73,10 @@ __global__ void rows_kernel(DiagonalScan<T> p, ScanChannels of, float* rows) {
 
 template <typename T>
 __global__ void positions_kernel(DiagonalScan<T> p, ScanChannels of, const float* rows, T* y) {
-  const Tile<T> tile(p, p.length, of.count);
+  const Tile<T> tile(p, of, p.length);
   for (int r = tile.row; r < kTile; r += kTileRows) {
     const int64_t position = tile.position + tile.column, channel = tile.channel + r;
-    const bool is_there = position < tile.valid && channel < of.count;
+    const bool is_there = tile.has_token(position) && channel < of.count;
     const int64_t from = (tile.example * of.count + channel) * of.size + position;
     tile.at(r, tile.column) = is_there ? rows[from] : 0;
   }
@@ -81,7 +86,7 @@ __global__ void positions_kernel(DiagonalScan<T> p, ScanChannels of, const float
     if (position >= p.length || channel >= of.count) continue;
     const int64_t to = (tile.example * p.length + position) * p.channels + of.first + channel;
     float sum = tile.at(tile.column, r);
-    if (p.skip && position < tile.valid) {
+    if (p.skip && tile.has_token(position)) {
       sum = fmaf(p.skip[of.first + channel], static_cast<float>(p.x[to]), sum);
     }
     y[to] = T(sum);
@@ -235,15 +240,15 @@ size_t bytes_of_modes(const ScanParameters& p) {
 
 template <typename T>
 void scan_rows(const DiagonalScan<T>& p, const ScanChannels& of, float* rows, Stream stream) {
-  launch(rows_kernel<T>, Tile<T>::count(p, of.size, of.count), kTileThreads, kTileBytes, stream, p,
-         of, rows);
+  launch(rows_kernel<T>, Tile<T>::count(p, of, of.size), kTileThreads, kTileBytes, stream, p, of,
+         rows);
 }
 
 template <typename T>
 void scan_positions(const DiagonalScan<T>& p, const ScanChannels& of, const float* rows, T* y,
                     Stream stream) {
-  launch(positions_kernel<T>, Tile<T>::count(p, p.length, of.count), kTileThreads, kTileBytes,
-         stream, p, of, rows, y);
+  launch(positions_kernel<T>, Tile<T>::count(p, of, p.length), kTileThreads, kTileBytes, stream, p,
+         of, rows, y);
 }
 
 void scan_tables(const ScanParameters& p, int64_t length, int64_t size, float* kernels,

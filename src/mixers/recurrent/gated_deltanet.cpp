@@ -64,15 +64,17 @@ class GatedDeltaNet : public SequenceLayer {
                   values = heads * config_.value_dim;
     const std::vector<int64_t> widths = {keys, keys, values};
     const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional);
-    const auto mixed =
-        ops::convolution_silu(ops::linear(u_BLD, qkv_), context.mask_BL, conv.kernel_EK,
-                              at::zeros({conv_.size(0)}, conv_.options()), conv.future)
-            .split_with_sizes(widths, 2);
+    Tensor stream_BLD = u_BLD;
+    const auto mixed = ops::convolution_silu(
+                           ops::linear_of_stream(stream_BLD, qkv_), context.mask_BL, conv.kernel_EK,
+                           at::zeros({conv_.size(0)}, conv_.options()), conv.future)
+                           .split_with_sizes(widths, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const auto type = ops::wide_type(u_BLD);
-    const Tensor beta = ops::sigmoid(ops::linear(u_BLD, beta_).to(type));
+    const Tensor beta = ops::sigmoid(ops::linear_of_stream(stream_BLD, beta_).to(type));
     const Tensor log_decay =
-        config_.decay ? decaying_steps(ops::linear(u_BLD, decay_), dt_bias_, a_log_).log_decay_BLH1
+        config_.decay ? decaying_steps(ops::linear_of_stream(stream_BLD, decay_), dt_bias_, a_log_)
+                            .log_decay_BLH1
                       : at::zeros_like(beta).unsqueeze(3);
     const Tensor o =
         ops::matrix_scan({.q_BLGK = rows_of_length(layers::inverse_root(config_.key_dim),
@@ -84,7 +86,7 @@ class GatedDeltaNet : public SequenceLayer {
                           .reversed_heads = config_.bidirectional ? heads / 2 : 0,
                           .mask_BL = context.mask_BL});
     Tensor y = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
-    if (config_.gate) y = ops::silu(ops::linear(u_BLD, gate_), y);
+    if (config_.gate) y = ops::silu(ops::linear(stream_BLD, gate_), y);
     return ops::linear(y, out_);
   }
 

@@ -49,10 +49,12 @@ class Gla : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const int64_t heads = config_.num_heads, keys = heads * config_.key_dim;
-    const auto qkv =
-        ops::linear(u_BLD, qkv_).split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
+    Tensor stream_BLD = u_BLD;
+    const auto qkv = ops::linear_of_stream(stream_BLD, qkv_)
+                         .split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
-    const Tensor decay = ops::linear(ops::linear(u_BLD, decay_in_), decay_out_, decay_bias_);
+    const Tensor decay =
+        ops::linear(ops::linear_of_stream(stream_BLD, decay_in_), decay_out_, decay_bias_);
     const Tensor log_decay = ops::softplus(-decay.to(ops::wide_type(decay))) / -config_.temperature;
     const Tensor o =
         ops::matrix_scan({.q_BLGK = of_heads(qkv[0]) / std::sqrt(double(config_.key_dim)),
@@ -62,7 +64,7 @@ class Gla : public SequenceLayer {
                           .reversed_heads = config_.bidirectional ? heads / 2 : 0,
                           .mask_BL = context.mask_BL});
     const Tensor normed = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
-    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), normed), out_);
+    return ops::linear(ops::silu(ops::linear(stream_BLD, gate_), normed), out_);
   }
 
  private:

@@ -82,13 +82,14 @@ class LinearRnn : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const ops::MaybeTensor mask = ops::optional_tensor(context.mask_BL);
+    Tensor stream_BLD = u_BLD;
     const Tensor v_BLN =
-        ops::without_padding(ops::linear(u_BLD, b_), mask).to(ops::wide_type(u_BLD));
+        ops::without_padding(ops::linear_of_stream(stream_BLD, b_), mask).to(ops::wide_type(u_BLD));
     const Tensor w_NN = within_unit_circle(w_);
     std::vector<Tensor> states = {dense_states(v_BLN, w_NN, false)};
     if (c_.size(1) == 2) states.push_back(dense_states(v_BLN, w_NN, true));
     const Tensor y_BLD = ops::linear(at::cat(states, 2).to(u_BLD.scalar_type()), c_.flatten(1));
-    return output_->forward(y_BLD + u_BLD * ops::beside(skip_, u_BLD), context);
+    return output_->forward(y_BLD + stream_BLD * ops::beside(skip_, u_BLD), context);
   }
 
  private:

@@ -49,14 +49,14 @@ class MinGru : public SequenceLayer {
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    Tensor gate = gate_->forward(u_BLD);
+    Tensor stream_BLD = u_BLD, gate = gate_->of_stream(stream_BLD);
     if (forget_) {
       const auto minus_log = [](const Tensor& x) {
         return ops::softplus(-x.to(ops::wide_type(x)));
       };
-      gate = (minus_log(forget_->forward(u_BLD)) - minus_log(gate)).to(gate.scalar_type());
+      gate = (minus_log(forget_->of_stream(stream_BLD)) - minus_log(gate)).to(gate.scalar_type());
     }
-    const Tensor x = candidate_->forward(u_BLD);
+    const Tensor x = candidate_->forward(stream_BLD);
     const Tensor c = config_.candidate == "linear" ? x : ops::positive(x);
     const Tensor kept = ops::closed_gate(gate.to(ops::wide_type(gate)));
     const Tensor h = ops::gated_scan(kept, ops::gate(c, gate),

@@ -47,8 +47,9 @@ class RetNet : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const int64_t heads = config_.num_heads, keys = heads * config_.key_dim;
-    const auto qkv =
-        ops::linear(u_BLD, qkv_).split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
+    Tensor stream_BLD = u_BLD;
+    const auto qkv = ops::linear_of_stream(stream_BLD, qkv_)
+                         .split_with_sizes({keys, keys, heads * config_.value_dim}, 2);
     const auto of_heads = [&](const Tensor& t) { return t.unflatten(2, {heads, -1}); };
     const Tensor q = of_heads(qkv[0]), table = layers::rotary_table(q);
     const Tensor o = ops::matrix_scan(
@@ -59,7 +60,7 @@ class RetNet : public SequenceLayer {
          .reversed_heads = config_.bidirectional ? heads / 2 : 0,
          .mask_BL = context.mask_BL});
     const Tensor normed = ops::row_norm(o, norm_, kHeadNormEps).flatten(2);
-    return ops::linear(ops::silu(ops::linear(u_BLD, gate_), normed), out_);
+    return ops::linear(ops::silu(ops::linear(stream_BLD, gate_), normed), out_);
   }
 
  private:

@@ -58,12 +58,13 @@ class RgLru : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
-    const Tensor input_x = input_->forward(u_BLD);
-    const Tensor x = ops::long_convolution(input_x, context.mask_BL, conv.kernel_EK, conv.future) +
-                     ops::beside(conv_bias_, input_x);
+    Tensor stream_BLD = u_BLD;
+    const Tensor input_x = input_->of_stream(stream_BLD);
+    Tensor x = ops::long_convolution(input_x, context.mask_BL, conv.kernel_EK, conv.future) +
+               ops::beside(conv_bias_, input_x);
     const auto type = ops::wide_type(x);
     const auto gate = [&](const Tensor& weight, const Tensor& bias) {
-      return ops::sigmoid(ops::linear(x, block_diagonal(weight), bias).to(type));
+      return ops::sigmoid(ops::linear_of_stream(x, block_diagonal(weight), bias).to(type));
     };
     const Tensor r = gate(a_weight_, a_bias_), i = gate(i_weight_, i_bias_);
     const Tensor log_a = r * (-8 * ops::softplus(lambda_.to(type)));
@@ -71,7 +72,7 @@ class RgLru : public SequenceLayer {
     const Tensor input = i * share;
     const Tensor h = ops::gated_scan(ops::exp(log_a), (input * x.to(type)).to(x.scalar_type()),
                                      reversed_channels(), context.mask_BL);
-    return output_->forward(h * ops::gelu_dropout(gate_->forward(u_BLD), 0, 0));
+    return output_->forward(h * ops::gelu_dropout(gate_->forward(stream_BLD), 0, 0));
   }
 
  private:

@@ -35,11 +35,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> forward(const Tensor& x_in, const Mas
 std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const Tensor& x,
                                             const Mask& mask, const Tensor& count,
                                             const Tensor& mean, const Tensor& variance,
-                                            const Tensor& weight, double eps) {
-  const OnDeviceOf device(x, {grad_in, mask, count, mean, variance, weight});
+                                            const Tensor& weight, double eps,
+                                            const MaybeTensor& beside_in) {
+  const OnDeviceOf device(x, {grad_in, mask, count, mean, variance, weight, beside_in});
   const Tensor grad = grad_in.contiguous(), scratch = scratch_for(x, weight);
+  const Tensor beside = beside_in ? beside_in->contiguous() : Tensor();
   LRA_CHECK(x.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
+  LRA_CHECK(!beside.defined() || beside.sizes() == x.sizes());
   Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
          grad_bias = at::empty_like(weight);
   with_device_type(x, "lra::batch_norm_backward", [&]<typename T>(T) {
@@ -55,8 +58,9 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const Tensor&
                                   .dx = mutable_data<T>(grad_x),
                                   .grad_gamma = grad_weight.mutable_data_ptr<float>(),
                                   .grad_beta = grad_bias.mutable_data_ptr<float>()},
-                                 count.const_data_ptr<int64_t>(), scratch.mutable_data_ptr<float>(),
-                                 device.stream());
+                                 count.const_data_ptr<int64_t>(),
+                                 beside.defined() ? const_data<T>(beside) : nullptr,
+                                 scratch.mutable_data_ptr<float>(), device.stream());
   });
   return {grad_x, grad_weight, grad_bias};
 }

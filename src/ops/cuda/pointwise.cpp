@@ -49,18 +49,31 @@ Tensor gelu_dropout(const Tensor& x, double rate, int64_t key, int64_t first_row
   return each(x, {}, "lra::gelu_dropout", run);
 }
 
-std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tensor& grad_in,
-                                                 double rate, int64_t key, int64_t first_row) {
+std::tuple<Tensor, Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tensor& grad_in,
+                                                         double rate, int64_t key,
+                                                         int64_t first_row, bool again) {
   const OnDeviceOf device(x_in, {grad_in});
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
+  const int64_t count = x.numel(), columns = x.dim() > 1 && count > 0 ? x.size(-1) : 0;
+  const auto floats = x.options().dtype(at::kFloat);
+  const Tensor grad_x = at::empty_like(x), y = again ? at::empty_like(x) : x.new_empty({0});
+  Tensor sums = at::empty({0}, floats);
   with_device_type(x, "lra::gelu_dropout_backward", [&]<typename T>(T) {
-    cuda::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
-                                   mutable_data<T>(grad_x), mutable_data<T>(y),
-                                   dropout_of(rate, key, first_row), device.stream());
+    const auto dropout = dropout_of(rate, key, first_row);
+    const T *from = const_data<T>(x), *dy = const_data<T>(grad);
+    T *dx = mutable_data<T>(grad_x), *to_y = again ? mutable_data<T>(y) : nullptr;
+    if (!again || !cuda::takes_gelu_sums(columns, from, dy)) {
+      return cuda::gelu_dropout_backward(count, from, dy, dx, to_y, dropout, device.stream());
+    }
+    const int64_t rows = count / columns;
+    const Tensor totals = at::empty({cuda::gelu_sums(rows), columns}, floats);
+    cuda::gelu_dropout_backward_and_sums(rows, columns, from, dy, dx, to_y,
+                                         totals.mutable_data_ptr<float>(), dropout,
+                                         device.stream());
+    sums = totals.sum(0);
   });
-  return {y, grad_x};
+  return {y, grad_x, sums};
 }
 
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,

@@ -37,6 +37,10 @@ Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
   return at::matmul(grad, weight);
 }
 
+void add_linear_backward_input(const Tensor& sum, const Tensor& grad, const Tensor& weight) {
+  sum.addmm_(grad, weight);
+}
+
 Tensor product(const Tensor& a, const Tensor& b) {
   LRA_CHECK_EQ(a.dim(), b.dim());
   LRA_CHECK_GE(a.dim(), 2);
@@ -52,6 +56,7 @@ TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   m.impl("linear_gelu", linear_gelu);
   m.impl("linear_backward_input", linear_backward_input);
   m.impl("linear_backward", linear_backward);
+  m.impl("add_linear_backward_input_", add_linear_backward_input);
   m.impl("product", product);
   m.impl("sum_of_outer_products", sum_of_outer_products);
   m.impl("sum_of_outer_products_and_rows", [](const Tensor& a, const Tensor& b) {

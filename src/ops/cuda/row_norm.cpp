@@ -1,7 +1,8 @@
 // Norms of rows on a device.
-#include "ops/pointwise/row_norm_problem.h"
+#include <cmath>
 
 #include "ops/cuda/device.h"
+#include "ops/pointwise/row_norm_problem.h"
 
 namespace lra::ops::device {
 namespace {
@@ -33,7 +34,7 @@ Three layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bi
 
 Three layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
                           const Tensor& rstd, const Tensor& weight, const MaybeTensor& beside) {
-  const OnDeviceOf device(x, {grad, mean, rstd, weight, tensor_or_empty(beside)});
+  const OnDeviceOf device(x, {grad, mean, rstd, weight, beside});
   return run(
       RowNormGradients(grad, x, mean, rstd, weight, /*centered=*/true, /*has_bias=*/true, beside),
       device.stream());
@@ -45,11 +46,20 @@ Three row_norm_forward(const Tensor& x, const Tensor& weight, double eps, bool c
 }
 
 Two row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                      const Tensor& weight, bool centered) {
-  const OnDeviceOf device(x, {grad, mean, rstd, weight});
-  const auto [of_x, of_weight, none] = run(
-      RowNormGradients(grad, x, mean, rstd, weight, centered, /*has_bias=*/false), device.stream());
+                      const Tensor& weight, bool centered, const MaybeTensor& beside) {
+  const OnDeviceOf device(x, {grad, mean, rstd, weight, beside});
+  const auto [of_x, of_weight, none] =
+      run(RowNormGradients(grad, x, mean, rstd, weight, centered, /*has_bias=*/false, beside),
+          device.stream());
   return {of_x, of_weight};
+}
+
+// The mean of squares is a sum divided by the width.
+Tensor unit_rows(const Tensor& x) {
+  const auto width = static_cast<double>(x.size(-1));
+  const Tensor weight =
+      at::full({x.size(-1)}, 1 / std::sqrt(width), x.options().dtype(wide_type(x)));
+  return row_norm(x.contiguous(), weight, kUnitEps / width);
 }
 
 }  // namespace
@@ -65,6 +75,11 @@ TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   });
   m.impl("row_norm_forward", row_norm_forward);
   m.impl("row_norm_backward", row_norm_backward);
+  m.impl("unit_rows", unit_rows);
+}
+
+TORCH_LIBRARY_IMPL(lra, C10_CONCATENATE(Autograd, LRA_DEVICE_KEY), m) {
+  m.impl("unit_rows", unit_rows);
 }
 
 }  // namespace lra::ops::device

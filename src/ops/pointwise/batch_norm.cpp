@@ -30,7 +30,7 @@ Four batch_norm_forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& 
 
 Three batch_norm_backward_cpu(const Tensor& grad_in, const Tensor& x, const Mask& mask,
                               const Tensor& count, const Tensor& mean, const Tensor& variance,
-                              const Tensor& weight, double eps) {
+                              const Tensor& weight, double eps, const MaybeTensor& beside) {
   const Tensor grad = grad_in.contiguous();
   LRA_CHECK(x.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
@@ -44,6 +44,7 @@ Three batch_norm_backward_cpu(const Tensor& grad_in, const Tensor& x, const Mask
          count.item<int64_t>(), const_data<W>(mean), const_data<W>(variance), const_data<W>(weight),
          mutable_data<T>(grad_x), mutable_data<W>(grad_weight), mutable_data<W>(grad_bias)});
   });
+  if (beside) grad_x.add_(*beside);  // rounded twice, as by autograd
   return {grad_x, grad_weight, grad_bias};
 }
 
@@ -70,12 +71,14 @@ Four forward_composed(const Tensor& x, const Mask& mask, const Tensor& weight, c
 
 Three backward_composed(const Tensor& grad, const Tensor& x, const Mask& mask, const Tensor& count,
                         const Tensor& mean, const Tensor& variance, const Tensor& weight,
-                        double eps) {
+                        double eps, const MaybeTensor& beside) {
   const Tensor of_y = keep_valid(rows_of(grad), mask), total = count.clamp_min(1);
   const Tensor rstd = (variance + eps).rsqrt(), xhat = (rows_of(x) - mean) * rstd;
   const Tensor grad_weight = keep_valid(of_y * xhat, mask).sum(0), grad_bias = of_y.sum(0);
-  const Tensor grad_x = (of_y - (grad_bias + xhat * grad_weight) / total) * (rstd * weight);
-  return {keep_valid(grad_x, mask).view(x.sizes()).to(x.scalar_type()), grad_weight, grad_bias};
+  Tensor grad_x = (of_y - (grad_bias + xhat * grad_weight) / total) * (rstd * weight);
+  grad_x = keep_valid(grad_x, mask).view(x.sizes());
+  if (beside) grad_x.add_(*beside);
+  return {grad_x.to(x.scalar_type()), grad_weight, grad_bias};
 }
 
 struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
@@ -87,7 +90,8 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
     ctx->save_for_backward({x, tensor_or_empty(mask), weight, bias, count, mean, variance});
     ctx->saved_data["eps"] = eps;
     ctx->mark_non_differentiable({count, mean, variance});
-    return {y, count, mean, variance};
+    ctx->set_materialize_grads(false);
+    return {y, count, mean, variance, x};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto in = ctx->get_saved_variables();
@@ -95,12 +99,15 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
     if (at::GradMode::is_enabled()) {
       const auto y = [eps](const auto& t) {
         return variable_list{
-            std::get<0>(forward_composed(t[0], optional_tensor(t[1]), t[2], t[3], eps))};
+            std::get<0>(forward_composed(t[0], optional_tensor(t[1]), t[2], t[3], eps)), t[0]};
       };
-      return composed_gradients("lra::batch_norm", y, {in[0], in[1], in[2], in[3]}, {grads[0]}, 5);
+      return composed_gradients("lra::batch_norm", y, {in[0], in[1], in[2], in[3]},
+                                {grads[0], grads[4]}, 5);
     }
+    if (!grads[0].defined()) return {grads[4], Tensor(), Tensor(), Tensor(), Tensor()};
     auto [x, weight, bias] = dispatch<"lra::batch_norm_backward", batch_norm_backward_cpu>(
-        grads[0], in[0].contiguous(), optional_tensor(in[1]), in[4], in[5], in[6], in[2], eps);
+        grads[0], in[0].contiguous(), optional_tensor(in[1]), in[4], in[5], in[6], in[2], eps,
+        optional_tensor(grads[4]));
     return {x, Tensor(), weight, bias, Tensor()};
   }
 };
@@ -109,9 +116,8 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
 
 BatchNormValues batch_norm(const Tensor& x, const Tensor& mask, const Tensor& weight,
                            const Tensor& bias, double eps) {
-  auto [y, count, mean, variance] = dispatch<"lra::batch_norm", batch_norm_forward_cpu>(
-      x, optional_tensor(mask), weight, bias, eps);
-  return {y, count, mean, variance};
+  const auto all = BatchNormFunction::apply(x, optional_tensor(mask), weight, bias, eps);
+  return {all[0], all[1], all[2], all[3], all[4]};
 }
 
 void check_batch_norm(const Tensor& x, const Mask& mask, const Tensor& weight, const Tensor& bias) {
@@ -130,7 +136,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "Tensor, Tensor, Tensor)");
   m.def(
       "batch_norm_backward(Tensor grad, Tensor x, Tensor? mask, Tensor count, Tensor mean, Tensor "
-      "variance, Tensor weight, float eps) -> (Tensor, Tensor, Tensor)");
+      "variance, Tensor weight, float eps, Tensor? beside=None) -> (Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {

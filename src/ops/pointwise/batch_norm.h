@@ -7,9 +7,9 @@
 namespace lra::ops {
 
 // Statistics of the valid positions: their number [], int64, and mean and biased variance [D].
-// Without gradients.
+// Without gradients. `stream` is x (ops/pointwise/layer_norm.h).
 struct BatchNormValues {
-  Tensor y, count, mean, variance;
+  Tensor y, count, mean, variance, stream;
 };
 
 // x [..., D], mask uint8 [...] of valid positions or undefined, weight and bias [D] -> y [..., D]:

@@ -66,7 +66,7 @@ TEST(BatchNorm, ComposedFromTheLibraryIsTheSame) {
     const auto on = [&](c10::DispatchKey key) {
       auto all = call_under(key, "lra::batch_norm", {x, valid, weight, bias, kEps});
       const auto grads = call_under(key, "lra::batch_norm_backward",
-                                    {grad, x, valid, all[1], all[2], all[3], weight, kEps});
+                                    {grad, x, valid, all[1], all[2], all[3], weight, kEps, grad});
       all.insert(all.end(), grads.begin(), grads.end());
       return all;
     };

@@ -1,6 +1,6 @@
 #include "ops/pointwise/layer_norm.h"
 
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 #include "ops/pointwise/row_norm_problem.h"
 #include "ops/precision.h"
 
@@ -35,31 +35,17 @@ Tensor composed_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& 
   return at::layer_norm(x.to(wide_type(x)), weight.sizes(), weight, bias, eps).to(x.scalar_type());
 }
 
-// The norm of a stream, and the stream: the gradients of both meet in one pass.
-struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
-                               const Tensor& bias, double eps) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    const LayerNormValues values = layer_norm_forward(x, weight, bias, eps);
-    ctx->save_for_backward({x, weight, bias, values.mean, values.rstd});
-    ctx->saved_data["eps"] = eps;
-    ctx->set_materialize_grads(false);
-    return {values.y, x};
+struct LayerNormFunction : FusedFunction<LayerNormFunction, composed_layer_norm> {
+  static constexpr const char* kName = "lra::layer_norm";
+  static constexpr bool kOfStream = true;
+
+  static Three fused(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    return dispatch<"lra::layer_norm_forward", layer_norm_forward_impl>(x, weight, bias, eps);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    if (at::GradMode::is_enabled()) {
-      const double eps = ctx->saved_data["eps"].toDouble();
-      return composed_gradients(
-          "lra::layer_norm",
-          [eps](const auto& in) {
-            return variable_list{composed_layer_norm(in[0], in[1], in[2], eps), in[0]};
-          },
-          {saved[0], saved[1], saved[2]}, grads, 4);
-    }
-    if (!grads[0].defined()) return {grads[1], Tensor(), Tensor(), Tensor()};
-    const auto of = layer_norm_backward(grads[0], saved[0], saved[3], saved[4], saved[1], grads[1]);
-    return {of.x, of.weight, of.bias, Tensor()};
+  static Three gradients(const Tensor& grad, const variable_list& kept, const Tensor& x,
+                         const Tensor& weight, const Tensor&, double) {
+    return dispatch<"lra::layer_norm_backward", layer_norm_backward_impl>(
+        grad, x, kept[0], kept[1], weight, optional_tensor(kept[2]));
   }
 };
 

@@ -43,17 +43,19 @@ Tensor gelu_dropout_impl(const Tensor& x, double rate, int64_t key, int64_t firs
   });
 }
 
-std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in,
-                                                      double rate, int64_t key, int64_t first_row) {
+std::tuple<Tensor, Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in,
+                                                              const Tensor& grad_in, double rate,
+                                                              int64_t key, int64_t first_row,
+                                                              bool again) {
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
+  const Tensor grad_x = at::empty_like(x), y = again ? at::empty_like(x) : x.new_empty({0});
   with_float_type(x, "lra::gelu_dropout_backward", [&]<typename T>(T) {
     kernels::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
-                                      mutable_data<T>(grad_x), mutable_data<T>(y),
+                                      mutable_data<T>(grad_x), again ? mutable_data<T>(y) : nullptr,
                                       dropout_of(rate, key, first_row));
   });
-  return {y, grad_x};
+  return {y, grad_x, at::empty({0}, x.options().dtype(at::kFloat))};
 }
 
 Tensor composed_dropout_add(const Tensor& x, const Tensor& residual, double rate, int64_t key,
@@ -117,7 +119,7 @@ struct GeluDropoutFunction : FusedFunction<GeluDropoutFunction, composed_gelu_dr
   }
   static Tensor gradients(const Tensor& grad, const variable_list&, const Tensor& x, double rate,
                           int64_t key, int64_t first_row) {
-    return gelu_dropout_backward(x, grad, rate, static_cast<uint64_t>(key), first_row).x;
+    return gelu_dropout_backward(x, grad, rate, static_cast<uint64_t>(key), first_row, false).x;
   }
 };
 
@@ -140,10 +142,10 @@ Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_ro
 }
 
 GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate,
-                                       uint64_t key, int64_t first_row) {
-  auto [y, grad_x] = dispatch<"lra::gelu_dropout_backward", gelu_dropout_backward_impl>(
-      x, grad, rate, static_cast<int64_t>(key), first_row);
-  return {y, grad_x};
+                                       uint64_t key, int64_t first_row, bool again) {
+  auto [y, grad_x, sums] = dispatch<"lra::gelu_dropout_backward", gelu_dropout_backward_impl>(
+      x, grad, rate, static_cast<int64_t>(key), first_row, again);
+  return {y, grad_x, sums};
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -153,8 +155,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor",
         composed_gelu_dropout);
   m.def(
-      "gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key, int first_row=0) -> "
-      "(Tensor, Tensor)");
+      "gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key, int first_row=0, bool "
+      "again=True) -> (Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {

@@ -19,11 +19,12 @@ Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_
 
 // y = dropout(gelu_tanh(x)).
 Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
-// y again and grad of x, given grad of y, in one pass; without autograd.
+// y `again`, else empty, and grad of x, given grad of y, in one pass; without autograd. If that
+// pass also sums grad of x over rows, `sums` [columns] are these, float32; else it is empty.
 struct GeluDropoutGrads {
-  Tensor y, x;
+  Tensor y, x, sums;
 };
 GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate,
-                                       uint64_t key, int64_t first_row = 0);
+                                       uint64_t key, int64_t first_row = 0, bool again = true);
 
 }  // namespace lra::ops

@@ -24,11 +24,17 @@ Tensor composed_row_norm(const Tensor& x, const Tensor& weight, double eps, bool
 }
 
 Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
-                               const Tensor& rstd, const Tensor& weight, bool centered) {
+                               const Tensor& rstd, const Tensor& weight, bool centered,
+                               const MaybeTensor& beside) {
   const Tensor xhat = (x.to(wide_type(x)) - mean) * rstd, wide = grad.to(wide_type(x));
   const Tensor g = wide * weight, along = xhat * (g * xhat).mean(-1, true);
-  const Tensor of_x = rstd * (centered ? g - g.mean(-1, true) - along : g - along);
+  Tensor of_x = rstd * (centered ? g - g.mean(-1, true) - along : g - along);
+  if (beside) of_x.add_(*beside);
   return {of_x.to(x.scalar_type()), at::sum_to(wide * xhat, weight.sizes())};
+}
+
+Tensor composed_unit_rows(const Tensor& x) {
+  return x * beside((x.square().sum(-1, true, wide_type(x)) + kUnitEps).rsqrt(), x);
 }
 
 Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
@@ -39,10 +45,12 @@ Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps,
 }
 
 Two row_norm_backward_on_cpu(const Tensor& grad, const Tensor& x, const Tensor& mean,
-                             const Tensor& rstd, const Tensor& weight, bool centered) {
+                             const Tensor& rstd, const Tensor& weight, bool centered,
+                             const MaybeTensor& beside) {
   const RowNormGradients norm(grad, x, mean, rstd, weight, centered, /*has_bias=*/false);
   with_float_type(x, "lra::row_norm",
                   [&]<typename T>(T) { kernels::layer_norm_backward<T>(norm.problem<T>()); });
+  if (beside) norm.of_x.add_(*beside);  // rounded twice, as by autograd
   return {norm.of_x, norm.of_weight};
 }
 
@@ -52,14 +60,15 @@ Tensor row_norm_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool c
 
 struct RowNormFunction : FusedFunction<RowNormFunction, composed_row_norm> {
   static constexpr const char* kName = "lra::row_norm";
+  static constexpr bool kOfStream = true;
 
   static Three fused(const Tensor& x, const Tensor& weight, double eps, bool centered) {
     return dispatch<"lra::row_norm_forward", row_norm_forward_on_cpu>(x, weight, eps, centered);
   }
-  static Two gradients(const Tensor& grad, const variable_list& statistics, const Tensor& x,
+  static Two gradients(const Tensor& grad, const variable_list& kept, const Tensor& x,
                        const Tensor& weight, double, bool centered) {
     return dispatch<"lra::row_norm_backward", row_norm_backward_on_cpu>(
-        grad, x, statistics[0], statistics[1], weight, centered);
+        grad, x, kept[0], kept[1], weight, centered, optional_tensor(kept[2]));
   }
 };
 
@@ -76,7 +85,16 @@ Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered
   return dispatch<"lra::row_norm", row_norm_on_cpu>(x, weight, eps, centered);
 }
 
+std::pair<Tensor, Tensor> row_norm_of_stream(const Tensor& x, const Tensor& weight, double eps) {
+  if (!at::GradMode::is_enabled()) return {row_norm(x, weight, eps), x};
+  const auto both = RowNormFunction::apply(x, weight, eps, /*centered=*/false);
+  return {both[0], both[1]};
+}
+
+Tensor unit_rows(const Tensor& x) { return dispatch<"lra::unit_rows", composed_unit_rows>(x); }
+
 TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("unit_rows(Tensor x) -> Tensor", composed_unit_rows);
   m.def("row_norm(Tensor x, Tensor weight, float eps, bool centered=False) -> Tensor",
         composed_row_norm);
   m.def(
@@ -84,7 +102,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "Tensor)");
   m.def(
       "row_norm_backward(Tensor grad, Tensor x, Tensor mean, Tensor rstd, Tensor weight, bool "
-      "centered) -> (Tensor, Tensor)");
+      "centered, Tensor? beside=None) -> (Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
@@ -99,7 +117,9 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("row_norm", applies<RowNormFunction>(row_norm_on_cpu));
+  m.impl("row_norm", [](const Tensor& x, const Tensor& weight, double eps, bool centered) {
+    return RowNormFunction::apply(x, weight, eps, centered)[0];
+  });
 }
 
 }  // namespace lra::ops

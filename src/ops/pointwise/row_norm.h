@@ -2,6 +2,8 @@
 // layer norm without a shift: kernels/pointwise/layer_norm.h.
 #pragma once
 
+#include <utility>
+
 #include "ops/libtorch.h"
 
 namespace lra::ops {
@@ -11,6 +13,15 @@ namespace lra::ops {
 // so are the statistics. Differentiable; the same bits at any number of threads; composed of the
 // library's operators on devices without a kernel for it.
 Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered = false);
+
+// The same, not centered, and x (ops/pointwise/layer_norm.h).
+std::pair<Tensor, Tensor> row_norm_of_stream(const Tensor& x, const Tensor& weight, double eps);
+
+// Rows of x [..., W] divided by their lengths: x / sqrt(sum of squares + kUnitEps). On the CPU,
+// where lengths are rounded to the type of x, composed of the library's operators; a device may
+// take row_norm() instead.
+inline constexpr double kUnitEps = 1e-12;
+Tensor unit_rows(const Tensor& x);
 
 // CheckFailure unless these are arguments of torch.ops.lra.row_norm, on any device.
 void check_row_norm(const Tensor& x, const Tensor& weight);

@@ -46,8 +46,8 @@ TEST(RowNorm, IsItsComposedVersion) {
     for (const bool centered : {false, true}) {
       const auto on = [&](c10::DispatchKey key) {
         auto all = call_under(key, "lra::row_norm_forward", {x, weight, kEps, centered});
-        const auto grads =
-            call_under(key, "lra::row_norm_backward", {grad, x, all[1], all[2], weight, centered});
+        const auto grads = call_under(key, "lra::row_norm_backward",
+                                      {grad, x, all[1], all[2], weight, centered, grad});
         all.insert(all.end(), grads.begin(), grads.end());
         return all;
       };
