@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 26750,
+    "kernels ops": 27020,
     "layers mixers models": 7580,
     "training": 7170,
     "analysis python": 2785,

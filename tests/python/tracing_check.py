@@ -72,6 +72,7 @@ def differentiable_cases():
                                    normal(2, 8, 2), 1, rows, True, normal(2, 8, 2, 3)),
         "matrix_scan of scaled values": (*qkv, normal(2, 8, 2, 1), normal(2, 8, 2), 1, rows, False),
         "matrix_scan with a decay for a head": (*qkv, normal(2, 8, 2, 1)),
+        "sinkhorn": (normal(2, 2, 3, 3), mask(3, 2, length=3).bool(), 2),
         "rotate_tracks": (normal(2, 8, 7), 4, rows),
         "packed_feature_attention": (normal(2, 8, 3, 2, 4), "elu", rows),
         "attention": (*qkv, rows),

@@ -408,6 +408,29 @@ TEST(GpuOperators, GumbelNoiseIsThatOfTheCpu) {
   }
 }
 
+// Sizes around the 32 columns and 8 rows that a block takes at a time; an example without an item.
+TEST(GpuOperators, SinkhornIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t size : {1, 7, 33, 70}) {
+    const Tensor even = at::arange(size).remainder(2).eq(0);
+    for (const Tensor& valid : {Tensor(), at::stack({even, even.logical_and(~even)})}) {
+      for (const int64_t iterations : {1, 4}) {
+        SCOPED_TRACE(testing::Message() << size << " " << valid.defined() << " " << iterations);
+        const auto run = [&](at::Device device) {
+          const Tensor logits =
+              (5 * random_tensor({2, 3, size, size}, 1)).to(device, at::kFloat).requires_grad_();
+          const Tensor y = sinkhorn(logits, valid.defined() ? valid.to(device) : valid, iterations);
+          y.backward(random_tensor(y.sizes(), 2).to(device, at::kFloat));
+          return std::pair(y.detach().cpu(), logits.grad().cpu());
+        };
+        const auto want = run(at::kCPU), got = run(*tested_device());
+        EXPECT_LE(largest_difference(got.first, want.first), 1e-5);
+        EXPECT_LE(largest_difference(got.second, want.second), 1e-5);
+      }
+    }
+  }
+}
+
 TEST(GpuOperators, SumByTokenIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const auto type : {at::kFloat, at::kBFloat16}) {

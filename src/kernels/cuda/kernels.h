@@ -96,6 +96,21 @@ void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const floa
 // noise [planes, blocks, blocks]: ops/sinkhorn.h.
 void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
 
+// Sinkhorn normalization of ops/sinkhorn.h: matrices [planes, size, size], `heads` for each
+// example.
+struct SinkhornMatrices {
+  int64_t planes = 0, heads = 1, size = 0, iterations = 1;
+  const float* logits = nullptr;
+  const bool* valid = nullptr;  // [planes / heads, size]; null: all
+  // The logarithms of what each iteration divides rows and columns by, [iterations, 2, planes,
+  // size], which the forward pass writes.
+  float* scalings = nullptr;
+};
+void sinkhorn_forward(const SinkhornMatrices& p, float* matrix, Stream stream);
+// `scratch` holds [2, planes, size] floats, overwritten.
+void sinkhorn_backward(const SinkhornMatrices& p, const float* grad, float* scratch,
+                       float* grad_logits, Stream stream);
+
 // Feature attention as in kernels/feature_attention/feature_attention.h; with bfloat16 arrays,
 // features are rounded too. `scratch` of either pass holds feature_attention_scratch(problem)
 // floats, overwritten; heads are at most kMaxHeadDim wide.
