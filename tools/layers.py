@@ -40,9 +40,9 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27020,
-    "layers mixers models": 7580,
-    "training": 7170,
+    "kernels ops": 27070,
+    "layers mixers models": 7640,
+    "training": 7195,
     "analysis python": 2785,
     "report": 8065,
     "cli compute": 8450,

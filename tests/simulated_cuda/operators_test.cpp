@@ -11,10 +11,12 @@
 #include "ops/attention/feature_attention.h"
 #include "ops/embedding.h"
 #include "ops/libtorch.h"
+#include "ops/linear.h"
 #include "ops/pointwise/batch_norm.h"
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/pointwise/row_norm.h"
+#include "ops/precision.h"
 #include "ops/rotate_tracks.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
@@ -428,6 +430,25 @@ TEST(GpuOperators, SinkhornIsThatOfTheCpu) {
         EXPECT_LE(largest_difference(got.second, want.second), 1e-5);
       }
     }
+  }
+}
+
+// From the roundings made at once, unless they begin at a place that products are slow for.
+TEST(GpuOperators, TakesParametersThatWereRoundedAtOnce) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor flat = random_tensor({200}, 1).to(*tested_device(), at::kFloat);
+  const Tensor x = random_tensor({7, 12}, 2).to(*tested_device(), at::kBFloat16);
+  for (const int64_t first : {0, 8, 3}) {
+    const Tensor weight = flat.narrow(0, first, 60).view({5, 12}).detach().requires_grad_();
+    const Tensor bias = flat.narrow(0, 104, 5).detach();
+    const Tensor want = linear(x, weight, bias);
+    const RoundedParameters rounded(flat, at::kBFloat16);
+    const Tensor before = flat.clone();
+    flat.zero_();
+    const Tensor got = linear(x, weight, bias);
+    flat.copy_(before);
+    EXPECT_EQ(at::equal(got, want), first != 3) << first;
+    EXPECT_TRUE(at::equal(beside(weight, x), weight.to(at::kBFloat16)));
   }
 }
 

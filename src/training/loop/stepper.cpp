@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/adam.h"
+#include "ops/precision.h"
 #include "training/loop/step_profiler.h"
 #include "training/settings/budget.h"
 
@@ -60,7 +61,11 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const bool has_places = parts[0].input.places_M.defined();
   const double all_examples = count_of_all(sum.examples, has_places);
-  parameters_.zero_gradients();
+  const ops::RoundedParameters rounded(parameters_.values,
+                                       config_.precision == "bf16" ? at::kBFloat16 : at::kFloat);
+  // Several ranks send the flat array while the backward pass fills it.
+  const bool gathers = !parameters_.values.is_cpu() && ranks_.count() == 1;
+  gathers ? parameters_.release_gradients() : parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -80,6 +85,7 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
     sum.tokens += part.num_tokens;
     sum.computed_tokens += model_.num_positions(part.input);
   }
+  if (gathers) parameters_.gather_gradients();
   read_back(parts, losses, correct, sum);
   for_each_statistics(
       [](layers::RunningStatistics& one, std::span<double> sums) { one.take_sums(sums); });
