@@ -113,11 +113,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const
   const OnDeviceOf device(x, {grad_in, a, c, skip, mask});
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor grad = grad_in.contiguous(), grad_x = at::empty_like(in.x);
-  Tensor gradients = at::zeros({a.numel() + c.numel() + x.size(2)}, a.options());
+  Tensor gradients;
   with_device_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
-    if (x.numel() == 0) return;
     gradients =
-        Circle<T>(in, device.stream()).backward(const_data<T>(grad), mutable_data<T>(grad_x));
+        x.numel() == 0
+            ? at::zeros({a.numel() + c.numel() + x.size(2)}, a.options())
+            : Circle<T>(in, device.stream()).backward(const_data<T>(grad), mutable_data<T>(grad_x));
   });
   const auto parts = gradients.split_with_sizes({a.numel(), c.numel(), x.size(2)});
   return {grad_x, parts[0].view(a.sizes()), parts[1].view(c.sizes()), parts[2]};
