@@ -57,7 +57,7 @@ class RgLru : public SequenceLayer {
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional, places_);
     const Tensor input_x = input_->forward(u_BLD);
     const Tensor x = ops::long_convolution(input_x, context.mask_BL, conv.kernel_EK, conv.future) +
                      ops::beside(conv_bias_, input_x);
@@ -90,6 +90,7 @@ class RgLru : public SequenceLayer {
   }
 
   Config config_;
+  DirectedPlaces places_;
   int64_t inner_;  // E
   std::shared_ptr<layers::Linear> gate_, input_, output_;
   Tensor conv_, conv_bias_;                       // [E, conv_width], [E]
