@@ -40,8 +40,8 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27070,
-    "layers mixers models": 7640,
+    "kernels ops": 27350,
+    "layers mixers models": 7630,
     "training": 7195,
     "analysis python": 2785,
     "report": 8065,

@@ -65,6 +65,7 @@ def differentiable_cases():
             normal(6, 4), normal(4), False, rows, normal(3, 4)),
         "hold_pairs": (normal(1, 3), normal(1, 3), normal(4), normal(2, 4, 3, 2)),
         "hold_pairs of each channel": (normal(4, 3), normal(4, 3), normal(4), normal(1, 4, 3, 2), True, True),
+        "damped_poles": (*[normal(2, 3, 4) for _ in range(4)], normal(4)),
         "gated_scan": (normal(2, 8, 4), normal(2, 8, 4), 1, rows),
         "matrix_scan": (normal(2, 8, 2, 3), normal(2, 8, 2, 3), normal(2, 8, 2, 4), normal(2, 8, 2, 3),
                         normal(2, 8, 2), 1, rows),

@@ -192,6 +192,20 @@ void gated_scan_backward(const GatedScanBackward<T>& p, Stream stream);
 void held_pairs(const HeldPairs& p, float* a, float* c, Stream stream);
 void held_pairs_backward(const HeldPairsBackward& p, Stream stream);
 
+// ops/scan/damped_poles.h: numbers [directions, states, channels] -> a, of the same shape, c
+// [directions, directions, states, channels] and skip [channels].
+struct DampedPoles {
+  int64_t directions = 1, states = 0, channels = 0;
+  const float *delta = nullptr, *alpha = nullptr, *beta = nullptr, *eta = nullptr, *omega = nullptr;
+};
+void damped_poles(const DampedPoles& of, float* a, float* c, float* skip, Stream stream);
+struct DampedPolesBackward {
+  DampedPoles problem;
+  const float *grad_a = nullptr, *grad_c = nullptr, *grad_skip = nullptr;
+  float *delta = nullptr, *alpha = nullptr, *beta = nullptr, *eta = nullptr;  // the gradients
+};
+void damped_poles_backward(const DampedPolesBackward& b, Stream stream);
+
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.
 struct TransposedLists {

@@ -62,10 +62,13 @@ class Circle {
   template <typename F>
   void for_each_chunk(F use) const {
     constexpr int64_t kMostNumbers = int64_t{1} << 25;  // of a spectrum
-    const int64_t chunk = std::clamp<int64_t>(
-        kMostNumbers / std::max<int64_t>(1, problem_.batch * size_), 1, problem_.channels);
-    for (int64_t first = 0; first < problem_.channels; first += chunk) {
-      use(cuda::ScanChannels{first, std::min(chunk, problem_.channels - first), size_});
+    const int64_t channels = problem_.channels, numbers = problem_.batch * channels * size_;
+    // Chunks of one size, a channel too large at most: a last one of few channels takes as many
+    // launches.
+    const int64_t chunks = std::min(channels, (numbers + kMostNumbers - 1) / kMostNumbers);
+    const int64_t chunk = (channels + chunks - 1) / chunks;
+    for (int64_t first = 0; first < channels; first += chunk) {
+      use(cuda::ScanChannels{first, std::min(chunk, channels - first), size_});
     }
   }
   Tensor kernels_of(const cuda::ScanChannels& of) const {
