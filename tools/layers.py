@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27350,
+    "kernels ops": 27450,
     "layers mixers models": 7630,
     "training": 7195,
     "analysis python": 2785,

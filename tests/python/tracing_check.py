@@ -100,6 +100,7 @@ def other_cases():
         "hash_buckets": (plain(1, 8, 2, 4), plain(2, 2, 4, 2)),
         "sorted_runs": (buckets, 4),
         "gumbel_noise_like": (plain(1, 2, 4, 4), 3),
+        "merge_attention_": (plain(2, 8, 2, 4), plain(2, 2, 2, 8), plain(2, 8, 2, 4), plain(2, 2, 2, 8), 0.5),
         "adam_step_": (*parameters, [1e-3, 0.9, 0.999, 1e-8, 0.0], 0, 1.0),
     }
 

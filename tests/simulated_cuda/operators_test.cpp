@@ -9,6 +9,7 @@
 #include "ops/adam.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
+#include "ops/dispatch.h"
 #include "ops/embedding.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
@@ -194,6 +195,35 @@ TEST(GpuOperators, DenseAttentionGivesTheSameBitsWhenThatIsAskedFor) {
     for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(again[i], first[i])) << i;
   }
   at::globalContext().setDeterministicAlgorithms(before, /*warn_only=*/false);
+}
+
+// Some rows see no key of one part, or of both.
+TEST(GpuOperators, AttentionIsMergedAsOnTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const auto merge = find_op<void(Tensor&, Tensor&, const Tensor&, const Tensor&, double)>(
+      "lra::merge_attention_");
+  for (const int64_t width : {1, 7, 70}) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto run = [&](at::Device device) {
+        variable_list all;
+        for (const uint64_t seed : {1, 2}) {
+          const auto unseen = at::arange(9).remainder(seed + 1).eq(0);
+          const Tensor largest =
+                           (3 * random_tensor({2, 3, 9}, seed)).masked_fill(unseen, -INFINITY),
+                       sum = (2 + random_tensor({2, 3, 9}, seed + 2)).masked_fill(unseen, 0);
+          const Tensor out =
+              random_tensor({2, 9, 3, width}, seed + 4).masked_fill(unseen.view({9, 1, 1}), 0);
+          all.push_back(out.to(device, type));
+          all.push_back(at::stack({largest, sum}).to(device, at::kFloat));
+        }
+        merge.call(all[0], all[1], all[2], all[3], 0.5);
+        return std::pair(all[0].to(at::kCPU, at::kFloat), all[1].cpu());
+      };
+      const auto want = run(at::kCPU), got = run(*tested_device());
+      EXPECT_LE(largest_difference(got.first, want.first), type == at::kFloat ? 1e-6 : 0x1p-6);
+      EXPECT_TRUE(at::allclose(got.second, want.second, 1e-6, 1e-6));
+    }
+  }
 }
 
 TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {

@@ -238,4 +238,18 @@ void attention_backward(const AttentionProblem& problem, ListForm form,
                         const AttentionBackward<T>& args, const AttentionScratch& scratch,
                         Stream stream);
 
+// Adds the keys of another attention to the softmax of `out`, writing over that: arrays [B, L, H,
+// E], with the largest score of each row and the sum relative to it, [2, B, H, L].
+template <typename T>
+struct AttentionMerge {
+  int64_t batch = 0, length = 0, heads = 0, width = 0;
+  float scale = 1;
+  T* out = nullptr;
+  float* softmax = nullptr;
+  const T* part_out = nullptr;
+  const float* part_softmax = nullptr;
+};
+template <typename T>
+void merge_attention(const AttentionMerge<T>& p, Stream stream);
+
 }  // namespace lra::kernels::cuda
