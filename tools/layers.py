@@ -42,7 +42,7 @@ BUDGETS = {
     "data checks tasks": 14435,
     "kernels ops": 27450,
     "layers mixers models": 7630,
-    "training": 7195,
+    "training": 7200,
     "analysis python": 2785,
     "report": 8065,
     "cli compute": 8450,

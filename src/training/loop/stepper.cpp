@@ -10,6 +10,10 @@
 namespace lra::training {
 namespace {
 
+// Parameters of which a GPU keeps gradients or roundings of their own until the end of a step: 128
+// MB of each. Synthesizers have tables of eight times that.
+constexpr int64_t kMostAtOnce = int64_t{1} << 25;
+
 // Adds the mean losses and the hits of all parts to `sum`, in one copy: it waits for a device.
 void read_back(std::span<const Batch> parts, const std::vector<at::Tensor>& losses,
                const std::vector<at::Tensor>& correct, StepLoss& sum) {
@@ -61,10 +65,12 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const bool has_places = parts[0].input.places_M.defined();
   const double all_examples = count_of_all(sum.examples, has_places);
-  const ops::RoundedParameters rounded(parameters_.values,
-                                       config_.precision == "bf16" ? at::kBFloat16 : at::kFloat);
+  const at::Tensor& values = parameters_.values;
+  const bool at_once = !values.is_cpu() && values.numel() <= kMostAtOnce;
+  const ops::RoundedParameters rounded(
+      values, at_once && config_.precision == "bf16" ? at::kBFloat16 : values.scalar_type());
   // Several ranks send the flat array while the backward pass fills it.
-  const bool gathers = !parameters_.values.is_cpu() && ranks_.count() == 1;
+  const bool gathers = at_once && ranks_.count() == 1;
   gathers ? parameters_.release_gradients() : parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);
