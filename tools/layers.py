@@ -41,7 +41,7 @@ BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
     "kernels ops": 27450,
-    "layers mixers models": 7630,
+    "layers mixers models": 7640,
     "training": 7200,
     "analysis python": 2785,
     "report": 8065,

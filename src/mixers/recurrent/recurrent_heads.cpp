@@ -65,7 +65,7 @@ DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_
 
 Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& rate_log_H) {
   const auto type = ops::wide_type(x_BLH);
-  const Tensor step = ops::softplus(x_BLH.to(type) + bias_H.to(type));
+  const Tensor step = ops::softplus(x_BLH + bias_H.to(type));  // in the wider type
   const Tensor rate = rate_log_H.to(at::kDouble).exp().to(type);
   return {(step * -rate).unsqueeze(3), step};
 }
