@@ -40,9 +40,9 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27150,
-    "layers mixers models": 7610,
-    "training": 7185,
+    "kernels ops": 27850,
+    "layers mixers models": 7670,
+    "training": 7225,
     "analysis python": 2785,
     "report": 8065,
     "cli compute": 8450,

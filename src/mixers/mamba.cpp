@@ -78,48 +78,76 @@ class Mamba : public SequenceLayer {
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const auto both = ops::linear(x_BLD, in_).split(inner_, 2);
-    Tensor y = scanned(both[0], 0, context.mask_BL);
-    if (config_.bidirectional) y = y + scanned(both[0], 1, context.mask_BL);
+    Tensor y;
+    for (const Direction& of : directions(ops::wide_type(x_BLD))) {
+      const Tensor one = scanned(both[0], of, context.mask_BL);
+      y = y.defined() ? y + one : one;
+    }
     return ops::linear(ops::silu(both[1], y), out_);
   }
 
  private:
+  // The parameters of a direction.
+  struct Direction {
+    Tensor conv, conv_bias, select, step, step_bias, a_ND, frequency_ND, b_bias_ND, skip;
+    bool reversed = false;
+  };
+
   int64_t state_numbers() const { return (config_.complex_states ? 2 : 1) * config_.states; }
 
-  // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].
-  Tensor scanned(const Tensor& x, int64_t direction, const Tensor& mask_BL) const {
-    const bool reversed = direction == 1;
-    const auto type = ops::wide_type(x);
-    const Tensor kernel = conv_[direction].to(type);
-    const Tensor local = ops::convolution_silu(x, mask_BL, reversed ? kernel.flip(1) : kernel,
-                                               conv_bias_[direction].to(type),
-                                               reversed ? config_.conv_width - 1 : 0);
+  // All at once: the gradient of each parameter is one array, not one with zeros for each
+  // direction.
+  std::vector<Direction> directions(at::ScalarType type) const {
+    std::vector<Direction> all(static_cast<size_t>(skip_.size(0)));
+    const auto set = [&](Tensor Direction::*member, const Tensor& from) {
+      if (!from.defined()) return;
+      const auto parts = from.unbind();
+      for (size_t n = 0; n < all.size(); ++n) all[n].*member = parts[n];
+    };
+    const auto of_states = [&](const Tensor& t) {
+      return t.defined() ? t.transpose(1, 2).to(type, false, false, at::MemoryFormat::Contiguous)
+                         : t;
+    };
+    set(&Direction::conv, conv_.to(type));
+    set(&Direction::conv_bias, conv_bias_.to(type));
+    set(&Direction::select, select_);
+    set(&Direction::step, step_);
+    set(&Direction::step_bias, step_bias_.to(type));
+    set(&Direction::a_ND, of_states(-a_log_.to(at::kDouble).exp()));
+    set(&Direction::frequency_ND, of_states(frequency_));
+    set(&Direction::b_bias_ND, of_states(b_bias_));
+    set(&Direction::skip, skip_.to(type));
+    all.back().reversed = config_.bidirectional;
+    return all;
+  }
+
+  // The convolution, selection and scan of a direction: [B, L, E] -> [B, L, E].
+  Tensor scanned(const Tensor& x, const Direction& of, const Tensor& mask_BL) const {
+    const Tensor local =
+        ops::convolution_silu(x, mask_BL, of.reversed ? of.conv.flip(1) : of.conv, of.conv_bias,
+                              of.reversed ? config_.conv_width - 1 : 0);
     // Steps rounded to bfloat16 would turn the phases of complex states.
-    Tensor u = config_.complex_states ? local.to(type) : local;
+    Tensor u = config_.complex_states ? local.to(ops::wide_type(x)) : local;
     const int64_t blocks = config_.blocks, rank = config_.dt_rank, numbers = state_numbers();
     std::vector<Tensor> rows;  // those of r, b and c in all blocks
-    for (const Tensor& part : select_[direction].split_with_sizes({rank, numbers, numbers}, 1)) {
-      rows.push_back(block_diagonal(part));
+    for (const Tensor& part : of.select.split_with_sizes({rank, numbers, numbers}, 1)) {
+      if (blocks > 1) rows.push_back(block_diagonal(part));
     }
     const auto selected =
-        ops::linear_of_stream(u, at::cat(rows))
+        ops::linear_of_stream(u, blocks > 1 ? at::cat(rows) : of.select.squeeze(0))
             .split_with_sizes({blocks * rank, blocks * numbers, blocks * numbers}, 2);
-    const Tensor step = block_diagonal(step_[direction].view({blocks, -1, rank}));
-    const auto of_states = [&](const Tensor& t) {
-      return t.defined() ? t[direction].t().to(type) : Tensor();
-    };
-    const Tensor y =
-        ops::selective_scan({.x_BLD = u,
-                             .dt_BLD = ops::linear(selected[0], step),
-                             .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
-                             .b_BLGN = selected[1].unflatten(2, {blocks, numbers}),
-                             .c_BLGN = selected[2].unflatten(2, {blocks, numbers}),
-                             .dt_bias_D = step_bias_[direction].to(type),
-                             .bias_ND = of_states(b_bias_),
-                             .skip_D = skip_[direction].to(type),
-                             .reversed = reversed,
-                             .mask_BL = mask_BL,
-                             .frequency_ND = of_states(frequency_)});
+    const Tensor step = block_diagonal(of.step.view({blocks, -1, rank}));
+    const Tensor y = ops::selective_scan({.x_BLD = u,
+                                          .dt_BLD = ops::linear(selected[0], step),
+                                          .a_ND = of.a_ND,
+                                          .b_BLGN = selected[1].unflatten(2, {blocks, numbers}),
+                                          .c_BLGN = selected[2].unflatten(2, {blocks, numbers}),
+                                          .dt_bias_D = of.step_bias,
+                                          .bias_ND = of.b_bias_ND,
+                                          .skip_D = of.skip,
+                                          .reversed = of.reversed,
+                                          .mask_BL = mask_BL,
+                                          .frequency_ND = of.frequency_ND});
     return y.to(x.scalar_type());
   }
 

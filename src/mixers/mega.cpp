@@ -24,6 +24,7 @@
 #include "ops/pointwise/gate.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/precision.h"
+#include "ops/scan/damped_poles.h"
 #include "ops/scan/diagonal_scan.h"
 
 namespace lra::mixers {
@@ -33,9 +34,6 @@ using at::Tensor;
 
 constexpr double kMegaDeviation = 0.02;      // of weights at first
 constexpr uint32_t kAverageDropout = 0xE3A;  // keeps its key apart from others of the layer
-
-// In float64: the library's own gives different bits at different numbers of threads.
-Tensor wide_sigmoid(const Tensor& x) { return 1 / (1 + (-x.to(at::kDouble)).exp()); }
 
 // Sequences cut into chunks of at most `chunk` positions, one below another, the last one padded.
 struct Chunks {
@@ -118,24 +116,13 @@ class Mega : public SequenceLayer {
                                 : ops::dropout(x, context.dropout, key);
   }
 
-  // k * x + omega x. The second direction of the scan reads only inputs after x[t]: its kernel
-  // without lag 0 has coefficients times q, and lag 0 applies to x[t] itself. Each direction has
-  // its own states, which the other one does not read.
+  // k * x + omega x.
   Tensor moving_average(const Tensor& x_BLD, const Tensor& mask_BL) const {
-    const Tensor p = wide_sigmoid(delta_), q = 1 - p * wide_sigmoid(alpha_);
-    const Tensor c = p * beta_ * eta_ / std::sqrt(static_cast<double>(config_.ema_dim));
-    Tensor a = q[0], read = c[0].unsqueeze(0), skip = omega_.to(at::kDouble);
-    if (config_.bidirectional) {
-      const Tensor none = at::zeros_like(c[0]);
-      a = at::cat({q[0], q[1]}, 0);
-      read = at::stack({at::cat({c[0], none}, 0), at::cat({none, c[1] * q[1]}, 0)});
-      skip = skip + c[1].sum(0);
-    }
-    const auto type = ops::wide_type(x_BLD);
+    const auto poles = ops::damped_poles({delta_, alpha_, beta_, eta_, omega_});
     return ops::diagonal_scan({.x_BLD = x_BLD,
-                               .a_PND = a.unsqueeze(0).to(type),
-                               .c_KPND = read.unsqueeze(1).to(type),
-                               .skip_D = skip.to(type),
+                               .a_PND = poles.a_1ND,
+                               .c_KPND = poles.c_K1ND,
+                               .skip_D = poles.skip_D,
                                .mask_BL = mask_BL});
   }
 
@@ -144,7 +131,10 @@ class Mega : public SequenceLayer {
     const Chunks chunks(q, config_.chunk, mask_BL);
     const auto wide = ops::wide_type(q);
     const int64_t size = chunks.size;
-    const Tensor bias = bias_.narrow(0, config_.chunk - size, 2 * size - 1).to(wide).unsqueeze(0);
+    // A part has a gradient with zeros around it.
+    const Tensor seen =
+        size == config_.chunk ? bias_ : bias_.narrow(0, config_.chunk - size, 2 * size - 1);
+    const Tensor bias = seen.to(wide).unsqueeze(0);
     Tensor queries = chunks.cut(q).unsqueeze(2);
     const Tensor keys = chunks.cut(k).unsqueeze(2), values = chunks.cut(v).unsqueeze(2);
     auto kind = kernels::AttentionWeights::kSoftmax;

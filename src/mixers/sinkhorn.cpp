@@ -53,7 +53,11 @@ class Sinkhorn : public SelfAttention {
     // A split, and not parts that overlap: the gradients of such are padded copies.
     const auto split = qkv_->forward(x_BLD).split_with_sizes({1, 2}, 2);
     const at::Tensor q_BLHE = split[0].squeeze(2), &kv_BL2HE = split[1];
-    const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
+    // Without padding in the batch, all blocks but the last are full: each has a token, and every
+    // row of a sorted block can be seen.
+    const bool is_full = !context.mask_BL.defined() && blocks > 1;
+    const at::Tensor mask_BNb =
+        is_full ? at::Tensor() : mask_of_blocks(x_BLD, context.mask_BL, blocks);
     // [B, H, N, b * 2 * E]
     const at::Tensor own = ops::token_blocks(kv_BL2HE, context.mask_BL, config_.block);
     const at::Tensor sorted =
@@ -71,11 +75,18 @@ class Sinkhorn : public SelfAttention {
                                 layers::attention_dropout(context, which)};
     };
     return output_->forward(ops::joint_attention(
-        q_BLHE,
-        {part(own_kv, context.mask_BL, kOwn), part(sorted_kv, sorted_mask(mask_BNb), kSorted)}));
+        q_BLHE, {part(own_kv, context.mask_BL, kOwn),
+                 part(sorted_kv, is_full ? ones(x_BLD, blocks) : sorted_mask(mask_BNb), kSorted)}));
   }
 
  private:
+  // A mask of whole blocks, uint8 [B, N b]; undefined if these are the sequence.
+  at::Tensor ones(const at::Tensor& x_BLD, int64_t blocks) const {
+    const int64_t length = blocks * config_.block;
+    if (length == x_BLD.size(1)) return {};
+    return at::ones({x_BLD.size(0), length}, x_BLD.options().dtype(at::kByte));
+  }
+
   // Rows of the blocks that hold a token, uint8 [B, N, b]; undefined: all.
   at::Tensor mask_of_blocks(const at::Tensor& x_BLD, at::Tensor mask_BL, int64_t blocks) const {
     const int64_t batch = x_BLD.size(0), missing = blocks * config_.block - x_BLD.size(1);

@@ -54,7 +54,8 @@ Tensor mimo_state_space(const Tensor& u_BLD, const MimoStateSpace& system, const
       ops::linear_of_stream(stream_BLD, system.b_2PD.flatten(0, 1)).unflatten(2, {2, a.size(1)});
   const Tensor x_BLK2P = ops::state_scan(v_BL2P, a, c.size(1) == 2, mask_BL);
   // Re(c x) = Re c Re x - Im c Im x
-  const Tensor real_c = at::stack({c.select(2, 0), -c.select(2, 1)}, 2);
+  const auto planes = c.unbind(2);
+  const Tensor real_c = at::stack({planes[0], -planes[1]}, 2);
   const Tensor y_BLD = ops::linear(x_BLK2P.flatten(2), real_c.flatten(1));
   return y_BLD + stream_BLD * ops::beside(system.skip_D, u_BLD);
 }

@@ -25,12 +25,18 @@ inline bool has_slow_products(const Tensor& t) {
 // A parameter, or any small tensor, in the dtype of the activations that it is combined with: its
 // own, or float32 with bfloat16. Differentiable: its gradient comes back in the parameter's own
 // dtype.
-inline Tensor beside(const Tensor& parameter, const Tensor& activations) {
-  const bool fits = parameter.scalar_type() == activations.scalar_type() ||
-                    wide_type(activations) == parameter.scalar_type();
-  TORCH_CHECK(fits, "a parameter is ", parameter.scalar_type(), " beside activations of type ",
-              activations.scalar_type());
-  return parameter.to(activations.scalar_type());
-}
+Tensor beside(const Tensor& parameter, const Tensor& activations);
+
+// Rounds the array that a model's parameters are views of, at once. While it lives, `beside` gives
+// views of that to code of this thread that records no gradients, operators with their own: on a
+// GPU, rounding each parameter takes a launch. Does nothing on the CPU and for the array's own
+// dtype.
+class RoundedParameters {
+ public:
+  RoundedParameters(const Tensor& flat, at::ScalarType type);
+  ~RoundedParameters();
+  RoundedParameters(const RoundedParameters&) = delete;
+  RoundedParameters& operator=(const RoundedParameters&) = delete;
+};
 
 }  // namespace lra::ops

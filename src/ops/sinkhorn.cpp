@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "ops/composed.h"
+#include "ops/fused_function.h"
 
 namespace lra::ops {
 namespace {
@@ -24,11 +24,11 @@ struct Scalings {
   Tensor rows_BHN1, columns_BH1N;
 };
 
-Scalings iterate(const Tensor& logits, const Tensor& columns, const Tensor& valid_BN) {
+Scalings iterate(const Tensor& logits, const Tensor& columns, const MaybeTensor& valid_BN) {
   const auto log_sums = [&](const Tensor& x, int64_t axis) {
     const Tensor sums = x.logsumexp(axis, true);
-    if (!valid_BN.defined()) return sums;
-    return sums.masked_fill(valid_BN.unsqueeze(1).unsqueeze(axis).logical_not(), 0);
+    if (!valid_BN) return sums;
+    return sums.masked_fill(valid_BN->unsqueeze(1).unsqueeze(axis).logical_not(), 0);
   };
   Scalings next;
   next.rows_BHN1 = log_sums(logits - columns, -1);
@@ -37,64 +37,75 @@ Scalings iterate(const Tensor& logits, const Tensor& columns, const Tensor& vali
 }
 
 // Logits of which only pairs of valid blocks count.
-Tensor hide_invalid(const Tensor& logits, const Tensor& valid_BN) {
-  if (!valid_BN.defined()) return logits;
-  const Tensor pairs = valid_BN.unsqueeze(-1).logical_and(valid_BN.unsqueeze(-2));
+Tensor hide_invalid(const Tensor& logits, const MaybeTensor& valid_BN) {
+  if (!valid_BN) return logits;
+  const Tensor pairs = valid_BN->unsqueeze(-1).logical_and(valid_BN->unsqueeze(-2));
   return logits.masked_fill(pairs.unsqueeze(1).logical_not(), kHidden);
 }
 
-Tensor composed_sinkhorn(const Tensor& logits_in, const Tensor& valid_BN, int64_t iterations) {
-  const Tensor logits = hide_invalid(logits_in, valid_BN);
+Tensor composed_sinkhorn(const Tensor& logits_in, const MaybeTensor& valid, int64_t iterations) {
+  const Tensor logits = hide_invalid(logits_in, valid);
   Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
-  for (int64_t n = 0; n < iterations; ++n) last = iterate(logits, last.columns_BH1N, valid_BN);
+  for (int64_t n = 0; n < iterations; ++n) last = iterate(logits, last.columns_BH1N, valid);
   return (logits - last.rows_BHN1 - last.columns_BH1N).exp();
 }
 
-struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const MaybeTensor& valid,
-                        int64_t iterations) {
-    const Tensor valid_BN = tensor_or_empty(valid);
-    const Tensor logits = hide_invalid(logits_in, valid_BN);
-    variable_list saved = {logits_in, valid_BN};
-    Tensor columns = at::zeros({1, 1, 1, 1}, logits.options());
-    for (int64_t n = 0; n < iterations; ++n) {
-      const Scalings next = iterate(logits, columns, valid_BN);
-      columns = next.columns_BH1N;
-      saved.insert(saved.end(), {next.rows_BHN1, columns});
-    }
-    ctx->save_for_backward(saved);
-    return exp_or_zero_(logits - saved[saved.size() - 2] - columns);
+// The matrix, and rows and columns of all iterations [iterations, 2, B, H, N].
+std::tuple<Tensor, Tensor> sinkhorn_forward(const Tensor& logits_in, const MaybeTensor& valid,
+                                            int64_t iterations) {
+  check_sinkhorn(logits_in, valid, iterations);
+  const Tensor logits = hide_invalid(logits_in, valid);
+  variable_list scalings;
+  Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
+  for (int64_t n = 0; n < iterations; ++n) {
+    last = iterate(logits, last.columns_BH1N, valid);
+    scalings.push_back(at::stack({last.rows_BHN1.squeeze(-1), last.columns_BH1N.squeeze(-2)}));
   }
+  return {exp_or_zero_(logits - last.rows_BHN1 - last.columns_BH1N), at::stack(scalings)};
+}
 
-  // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalized along that axis, made again
-  // from the vectors of each iteration.
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const variable_list saved = ctx->get_saved_variables();
-    const size_t iterations = saved.size() / 2 - 1;
-    if (at::GradMode::is_enabled()) {
-      const auto matrix = [&](const auto& in) {
-        return variable_list{composed_sinkhorn(in[0], in[1], static_cast<int64_t>(iterations))};
-      };
-      return composed_gradients("lra::sinkhorn", matrix, {saved[0], saved[1]}, grads, 3);
-    }
-    const Tensor logits = hide_invalid(saved[0], saved[1]);
-    const auto normalised = [&](const Tensor& rows, const Tensor& columns) {
-      return exp_or_zero_(logits - rows - columns);
-    };
-    Tensor grad = grads[0] * normalised(saved[2 * iterations], saved[2 * iterations + 1]);
-    Tensor grad_rows = -grad.sum(-1, true), grad_columns = -grad.sum(-2, true);
-    for (size_t n = iterations; n > 0; --n) {
-      const Tensor &rows = saved[2 * n], &columns = saved[2 * n + 1];
-      const Tensor by_columns = normalised(rows, columns).mul_(grad_columns);
-      grad.add_(by_columns);
-      grad_rows = grad_rows - by_columns.sum(-1, true);
-      const Tensor before = n > 1 ? saved[2 * n - 1] : at::zeros_like(columns);
-      const Tensor by_rows = normalised(rows, before).mul_(grad_rows);
-      grad.add_(by_rows);
-      grad_columns = -by_rows.sum(-2, true);
-      grad_rows = at::zeros_like(rows);
-    }
-    return {grad, Tensor(), Tensor()};
+// d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalized along that axis, made again from
+// the vectors of each iteration.
+Tensor sinkhorn_backward(const Tensor& grad_in, const Tensor& logits_in, const MaybeTensor& valid,
+                         const Tensor& scalings) {
+  const Tensor logits = hide_invalid(logits_in, valid);
+  const auto rows_of = [&](int64_t n) { return scalings[n][0].unsqueeze(-1); };
+  const auto columns_of = [&](int64_t n) { return scalings[n][1].unsqueeze(-2); };
+  const auto normalised = [&](const Tensor& rows, const Tensor& columns) {
+    return exp_or_zero_(logits - rows - columns);
+  };
+  const int64_t last = scalings.size(0) - 1;
+  Tensor grad = grad_in * normalised(rows_of(last), columns_of(last));
+  Tensor grad_rows = -grad.sum(-1, true), grad_columns = -grad.sum(-2, true);
+  for (int64_t n = last; n >= 0; --n) {
+    const Tensor rows = rows_of(n), columns = columns_of(n);
+    const Tensor by_columns = normalised(rows, columns).mul_(grad_columns);
+    grad.add_(by_columns);
+    grad_rows = grad_rows - by_columns.sum(-1, true);
+    const Tensor before = n > 0 ? columns_of(n - 1) : at::zeros_like(columns);
+    const Tensor by_rows = normalised(rows, before).mul_(grad_rows);
+    grad.add_(by_rows);
+    grad_columns = -by_rows.sum(-2, true);
+    grad_rows = at::zeros_like(rows);
+  }
+  return grad;
+}
+
+Tensor normalized(const Tensor& logits, const MaybeTensor& valid, int64_t iterations) {
+  return std::get<0>(
+      dispatch<"lra::sinkhorn_forward", sinkhorn_forward>(logits, valid, iterations));
+}
+
+struct SinkhornFunction : FusedFunction<SinkhornFunction, composed_sinkhorn> {
+  static constexpr const char* kName = "lra::sinkhorn";
+  static constexpr size_t kMask = 1;
+
+  static auto fused(const Tensor& logits, const MaybeTensor& valid, int64_t iterations) {
+    return dispatch<"lra::sinkhorn_forward", sinkhorn_forward>(logits, valid, iterations);
+  }
+  static Tensor gradients(const Tensor& grad, const variable_list& kept, const Tensor& logits,
+                          const MaybeTensor& valid, int64_t) {
+    return dispatch<"lra::sinkhorn_backward", sinkhorn_backward>(grad, logits, valid, kept[0]);
   }
 };
 
@@ -127,20 +138,35 @@ Tensor gumbel_noise_like(const Tensor& logits, uint64_t key) {
                                                                static_cast<int64_t>(key));
 }
 
-Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {
+void check_sinkhorn(const Tensor& logits, const MaybeTensor& valid_BN, int64_t iterations) {
   LRA_CHECK_EQ(logits.dim(), 4);
   LRA_CHECK_EQ(logits.size(2), logits.size(3));
   LRA_CHECK_GE(iterations, 1);
   LRA_CHECK(logits.scalar_type() != at::kBFloat16);  // logarithms of sums
-  if (valid_BN.defined()) {
-    LRA_CHECK(valid_BN.scalar_type() == at::kBool && valid_BN.dim() == 2);
-    LRA_CHECK(valid_BN.size(0) == logits.size(0) && valid_BN.size(1) == logits.size(2));
-  }
-  return SinkhornFunction::apply(logits, optional_tensor(valid_BN), iterations);
+  if (!valid_BN) return;
+  LRA_CHECK(valid_BN->scalar_type() == at::kBool && valid_BN->dim() == 2);
+  LRA_CHECK(valid_BN->size(0) == logits.size(0) && valid_BN->size(1) == logits.size(2));
 }
 
-TORCH_LIBRARY_FRAGMENT(lra, m) { m.def("gumbel_noise_like(Tensor logits, int key) -> Tensor"); }
+Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {
+  return dispatch<"lra::sinkhorn", normalized>(logits, optional_tensor(valid_BN), iterations);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("gumbel_noise_like(Tensor logits, int key) -> Tensor");
+  m.def("sinkhorn(Tensor logits, Tensor? valid, int iterations) -> Tensor");
+  m.def("sinkhorn_forward(Tensor logits, Tensor? valid, int iterations) -> (Tensor, Tensor)");
+  m.def("sinkhorn_backward(Tensor grad, Tensor logits, Tensor? valid, Tensor scalings) -> Tensor");
+}
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("gumbel_noise_like", gumbel_noise_impl); }
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("sinkhorn", normalized);
+  m.impl("sinkhorn_forward", sinkhorn_forward);
+  m.impl("sinkhorn_backward", sinkhorn_backward);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) { m.impl("sinkhorn", applies<SinkhornFunction>(normalized)); }
 
 }  // namespace lra::ops

@@ -14,6 +14,9 @@ namespace lra::ops {
 // and two vectors [B, H, N] per iteration, but no matrix per iteration.
 Tensor sinkhorn(const Tensor& logits_BHNN, const Tensor& valid_BN, int64_t iterations);
 
+// Throws CheckFailure unless these can be arguments of the operator.
+void check_sinkhorn(const Tensor& logits_BHNN, const MaybeTensor& valid_BN, int64_t iterations);
+
 // Standard Gumbel noise in the shape [B, H, N, N], type (float32 or float64) and device of
 // `logits`: element (n, l) of plane b * H + h is a function of the key and of these indices,
 // independent of N: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),

@@ -66,6 +66,7 @@ def differentiable_cases():
             normal(6, 4), normal(4), False, rows, normal(3, 4)),
         "hold_pairs": (normal(1, 3), normal(1, 3), normal(4), normal(2, 4, 3, 2)),
         "hold_pairs of each channel": (normal(4, 3), normal(4, 3), normal(4), normal(1, 4, 3, 2), True, True),
+        "damped_poles": (*[normal(2, 3, 4) for _ in range(4)], normal(4)),
         "gated_scan": (normal(2, 8, 4), normal(2, 8, 4), 1, rows),
         "matrix_scan": (normal(2, 8, 2, 3), normal(2, 8, 2, 3), normal(2, 8, 2, 4), normal(2, 8, 2, 3),
                         normal(2, 8, 2), 1, rows),
@@ -73,6 +74,7 @@ def differentiable_cases():
                                    normal(2, 8, 2), 1, rows, True, normal(2, 8, 2, 3)),
         "matrix_scan of scaled values": (*qkv, normal(2, 8, 2, 1), normal(2, 8, 2), 1, rows, False),
         "matrix_scan with a decay for a head": (*qkv, normal(2, 8, 2, 1)),
+        "sinkhorn": (normal(2, 2, 3, 3), mask(3, 2, length=3).bool(), 2),
         "rotate_tracks": (normal(2, 8, 7), 4, rows),
         "packed_feature_attention": (normal(2, 8, 3, 2, 4), "elu", rows),
         "attention": (*qkv, rows),
@@ -103,6 +105,7 @@ def other_cases():
         "gumbel_noise_like": (plain(1, 2, 4, 4), 3),
         "adam_step_": (*parameters, [1e-3, 0.9, 0.999, 1e-8, 0.0], 0, 1.0, torch.tensor(2.0, dtype=torch.float64), 1.0),
         "gradient_norm": (plain(10),),
+        "merge_attention_": (plain(2, 8, 2, 4), plain(2, 2, 2, 8), plain(2, 8, 2, 4), plain(2, 2, 2, 8), 0.5),
     }
 
 

@@ -9,6 +9,7 @@
 #include "ops/adam.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/feature_attention.h"
+#include "ops/dispatch.h"
 #include "ops/embedding.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
@@ -16,6 +17,7 @@
 #include "ops/pointwise/layer_norm.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/pointwise/row_norm.h"
+#include "ops/precision.h"
 #include "ops/rotate_tracks.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
@@ -193,6 +195,35 @@ TEST(GpuOperators, DenseAttentionGivesTheSameBitsWhenThatIsAskedFor) {
     for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(again[i], first[i])) << i;
   }
   at::globalContext().setDeterministicAlgorithms(before, /*warn_only=*/false);
+}
+
+// Some rows see no key of one part, or of both.
+TEST(GpuOperators, AttentionIsMergedAsOnTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const auto merge = find_op<void(Tensor&, Tensor&, const Tensor&, const Tensor&, double)>(
+      "lra::merge_attention_");
+  for (const int64_t width : {1, 7, 70}) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto run = [&](at::Device device) {
+        variable_list all;
+        for (const uint64_t seed : {1, 2}) {
+          const auto unseen = at::arange(9).remainder(seed + 1).eq(0);
+          const Tensor largest =
+                           (3 * random_tensor({2, 3, 9}, seed)).masked_fill(unseen, -INFINITY),
+                       sum = (2 + random_tensor({2, 3, 9}, seed + 2)).masked_fill(unseen, 0);
+          const Tensor out =
+              random_tensor({2, 9, 3, width}, seed + 4).masked_fill(unseen.view({9, 1, 1}), 0);
+          all.push_back(out.to(device, type));
+          all.push_back(at::stack({largest, sum}).to(device, at::kFloat));
+        }
+        merge.call(all[0], all[1], all[2], all[3], 0.5);
+        return std::pair(all[0].to(at::kCPU, at::kFloat), all[1].cpu());
+      };
+      const auto want = run(at::kCPU), got = run(*tested_device());
+      EXPECT_LE(largest_difference(got.first, want.first), type == at::kFloat ? 1e-6 : 0x1p-6);
+      EXPECT_TRUE(at::allclose(got.second, want.second, 1e-6, 1e-6));
+    }
+  }
 }
 
 TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {
@@ -455,6 +486,48 @@ TEST(GpuOperators, GumbelNoiseIsThatOfTheCpu) {
     const Tensor got = gumbel_noise_like(logits.to(*tested_device()), 7).cpu();
     EXPECT_LE((got - want).abs().max().item<double>(), 1e-5);
     EXPECT_GT(want.abs().max().item<double>(), 0);
+  }
+}
+
+// Sizes around the 32 columns and 8 rows that a block takes at a time; an example without an item.
+TEST(GpuOperators, SinkhornIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t size : {1, 7, 33, 70}) {
+    const Tensor even = at::arange(size).remainder(2).eq(0);
+    for (const Tensor& valid : {Tensor(), at::stack({even, even.logical_and(~even)})}) {
+      for (const int64_t iterations : {1, 4}) {
+        SCOPED_TRACE(testing::Message() << size << " " << valid.defined() << " " << iterations);
+        const auto run = [&](at::Device device) {
+          const Tensor logits =
+              (5 * random_tensor({2, 3, size, size}, 1)).to(device, at::kFloat).requires_grad_();
+          const Tensor y = sinkhorn(logits, valid.defined() ? valid.to(device) : valid, iterations);
+          y.backward(random_tensor(y.sizes(), 2).to(device, at::kFloat));
+          return std::pair(y.detach().cpu(), logits.grad().cpu());
+        };
+        const auto want = run(at::kCPU), got = run(*tested_device());
+        EXPECT_LE(largest_difference(got.first, want.first), 1e-5);
+        EXPECT_LE(largest_difference(got.second, want.second), 1e-5);
+      }
+    }
+  }
+}
+
+// From the roundings made at once, unless they begin at a place that products are slow for.
+TEST(GpuOperators, TakesParametersThatWereRoundedAtOnce) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor flat = random_tensor({200}, 1).to(*tested_device(), at::kFloat);
+  const Tensor x = random_tensor({7, 12}, 2).to(*tested_device(), at::kBFloat16);
+  for (const int64_t first : {0, 8, 3}) {
+    const Tensor weight = flat.narrow(0, first, 60).view({5, 12}).detach().requires_grad_();
+    const Tensor bias = flat.narrow(0, 104, 5).detach();
+    const Tensor want = linear(x, weight, bias);
+    const RoundedParameters rounded(flat, at::kBFloat16);
+    const Tensor before = flat.clone();
+    flat.zero_();
+    const Tensor got = linear(x, weight, bias);
+    flat.copy_(before);
+    EXPECT_EQ(at::equal(got, want), first != 3) << first;
+    EXPECT_TRUE(at::equal(beside(weight, x), weight.to(at::kBFloat16)));
   }
 }
 

@@ -1,10 +1,12 @@
 // Operators of state spaces on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "ops/libtorch.h"
 #include "ops/long_convolution.h"
+#include "ops/scan/damped_poles.h"
 #include "ops/scan/diagonal_scan.h"
 #include "ops/scan/gated_scan.h"
 #include "ops/scan/held_pairs.h"
@@ -246,6 +248,36 @@ TEST(GpuScans, PairsAreHeldAsOnTheCpu) {
       for (size_t n = 0; n < want.size(); ++n) {
         EXPECT_LE(relative_error(got[n], want[n]), 2e-6) << copies << " result " << n;
       }
+    }
+  }
+}
+
+TEST(GpuScans, DampedPolesAreThoseOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto& [directions, states, channels] :
+       {std::array<int64_t, 3>{1, 1, 1}, {2, 3, 130}, {1, 16, 7}, {2, 16, 45}}) {
+    const auto run = [&](at::Device device) {
+      std::vector<Tensor> leaves;
+      for (uint64_t n = 0; n < 5; ++n) {
+        const Tensor t =
+            n < 4 ? random_tensor({directions, states, channels}, n) : random_tensor({channels}, n);
+        leaves.push_back((2 * t).to(at::kFloat).to(device).requires_grad_());
+      }
+      const auto poles = damped_poles({leaves[0], leaves[1], leaves[2], leaves[3], leaves[4]});
+      std::vector<Tensor> all = {poles.a_1ND, poles.c_K1ND, poles.skip_D};
+      Tensor sum = at::zeros({}, leaves[0].options());
+      for (Tensor& t : all) {
+        sum = sum + (t * random_tensor(t.sizes(), 9).to(device, at::kFloat)).sum();
+        t = t.detach().cpu();
+      }
+      sum.backward();
+      for (const Tensor& leaf : leaves) all.push_back(leaf.grad().cpu());
+      return all;
+    };
+    const auto want = run(at::kCPU), got = run(*tested_device());
+    for (size_t n = 0; n < want.size(); ++n) {
+      EXPECT_EQ(got[n].sizes(), want[n].sizes()) << n;
+      EXPECT_LE(relative_error(got[n], want[n]), 2e-6) << channels << " result " << n;
     }
   }
 }

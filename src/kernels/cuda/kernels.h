@@ -111,6 +111,21 @@ void draw_rotations(int64_t heads, int64_t rounds, int64_t count, uint64_t key, 
 // noise [planes, blocks, blocks]: ops/sinkhorn.h.
 void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
 
+// Sinkhorn normalization of ops/sinkhorn.h: matrices [planes, size, size], `heads` for each
+// example.
+struct SinkhornMatrices {
+  int64_t planes = 0, heads = 1, size = 0, iterations = 1;
+  const float* logits = nullptr;
+  const bool* valid = nullptr;  // [planes / heads, size]; null: all
+  // The logarithms of what each iteration divides rows and columns by, [iterations, 2, planes,
+  // size], which the forward pass writes.
+  float* scalings = nullptr;
+};
+void sinkhorn_forward(const SinkhornMatrices& p, float* matrix, Stream stream);
+// `scratch` holds [2, planes, size] floats, overwritten.
+void sinkhorn_backward(const SinkhornMatrices& p, const float* grad, float* scratch,
+                       float* grad_logits, Stream stream);
+
 // Feature attention as in kernels/feature_attention/feature_attention.h; with bfloat16 arrays,
 // features are rounded too. `scratch` of either pass holds feature_attention_scratch(problem)
 // floats, overwritten; heads are at most kMaxHeadDim wide.
@@ -194,6 +209,20 @@ void gated_scan_backward(const GatedScanBackward<T>& p, Stream stream);
 void held_pairs(const HeldPairs& p, float* a, float* c, Stream stream);
 void held_pairs_backward(const HeldPairsBackward& p, Stream stream);
 
+// ops/scan/damped_poles.h: numbers [directions, states, channels] -> a, of the same shape, c
+// [directions, directions, states, channels] and skip [channels].
+struct DampedPoles {
+  int64_t directions = 1, states = 0, channels = 0;
+  const float *delta = nullptr, *alpha = nullptr, *beta = nullptr, *eta = nullptr, *omega = nullptr;
+};
+void damped_poles(const DampedPoles& of, float* a, float* c, float* skip, Stream stream);
+struct DampedPolesBackward {
+  DampedPoles problem;
+  const float *grad_a = nullptr, *grad_c = nullptr, *grad_skip = nullptr;
+  float *delta = nullptr, *alpha = nullptr, *beta = nullptr, *eta = nullptr;  // the gradients
+};
+void damped_poles_backward(const DampedPolesBackward& b, Stream stream);
+
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.
 struct TransposedLists {
@@ -225,5 +254,19 @@ template <typename T>
 void attention_backward(const AttentionProblem& problem, ListForm form,
                         const AttentionBackward<T>& args, const AttentionScratch& scratch,
                         Stream stream);
+
+// Adds the keys of another attention to the softmax of `out`, writing over that: arrays [B, L, H,
+// E], with the largest score of each row and the sum relative to it, [2, B, H, L].
+template <typename T>
+struct AttentionMerge {
+  int64_t batch = 0, length = 0, heads = 0, width = 0;
+  float scale = 1;
+  T* out = nullptr;
+  float* softmax = nullptr;
+  const T* part_out = nullptr;
+  const float* part_softmax = nullptr;
+};
+template <typename T>
+void merge_attention(const AttentionMerge<T>& p, Stream stream);
 
 }  // namespace lra::kernels::cuda

@@ -63,7 +63,7 @@ class GatedDeltaNet : public SequenceLayer {
     const int64_t heads = config_.num_heads, keys = heads * config_.key_dim,
                   values = heads * config_.value_dim;
     const std::vector<int64_t> widths = {keys, keys, values};
-    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional, places_);
     Tensor stream_BLD = u_BLD;
     const auto mixed = ops::convolution_silu(
                            ops::linear_of_stream(stream_BLD, qkv_), context.mask_BL, conv.kernel_EK,
@@ -92,6 +92,7 @@ class GatedDeltaNet : public SequenceLayer {
 
  private:
   Config config_;
+  DirectedPlaces places_;
   Tensor qkv_, conv_;         // [H (2 K + V), D], [H (2 K + V), conv_width]
   Tensor beta_, decay_;       // [H, D]
   Tensor dt_bias_, a_log_;    // [H]

@@ -62,7 +62,7 @@ class Mamba2 : public SequenceLayer {
     const auto parts =
         ops::linear(u_BLD, in_).split_with_sizes({inner_, inner_ + 2 * of_states, heads_}, 2);
     const std::vector<int64_t> widths = {inner_, of_states, of_states};
-    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, widths, config_.bidirectional, places_);
     const auto mixed =
         ops::convolution_silu(parts[1], context.mask_BL, conv.kernel_EK, conv_bias_, conv.future)
             .split_with_sizes(widths, 2);
@@ -86,6 +86,7 @@ class Mamba2 : public SequenceLayer {
 
  private:
   Config config_;
+  DirectedPlaces places_;
   int64_t inner_, head_dim_, heads_, groups_;  // E, P, H; directions
   Tensor in_, out_;                            // [2 E + 2 groups N + H, D], [D, E]
   Tensor conv_, conv_bias_;                    // [E + 2 groups N, conv_width], [E + 2 groups N]

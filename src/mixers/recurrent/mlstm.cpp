@@ -59,11 +59,12 @@ class MLstm : public SequenceLayer {
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
     const auto parts = ops::linear(u_BLD, up_).chunk(2, 2);
-    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional, places_);
     const Tensor c =
         ops::convolution_silu(parts[0], context.mask_BL, conv.kernel_EK, conv_bias_, conv.future);
-    const auto made = [&](const Tensor& x, int64_t n) {
-      return ops::linear(x, block_diagonal(qkv_[n]));
+    const auto of_qkv = qkv_.unbind();
+    const auto made = [&](const Tensor& x, size_t n) {
+      return ops::linear(x, block_diagonal(of_qkv[n]));
     };
     const Tensor q = made(c, 0), k = made(c, 1), v = made(parts[0], 2);
     const Tensor gates = ops::linear(at::cat({q, k, v}, 2), gate_, gate_bias_);
@@ -137,6 +138,7 @@ class MLstm : public SequenceLayer {
   }
 
   Config config_;
+  DirectedPlaces places_;
   int64_t inner_;                   // E
   Tensor up_, down_, skip_, norm_;  // [2 E, D], [D, E], [E], [E]
   Tensor conv_, conv_bias_;         // [E, conv_width], [E]

@@ -25,23 +25,47 @@ void check_divides(const char* setting, int64_t count, int64_t channels, const c
        .expected = expected});
 }
 
-DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_t>& parts,
-                               bool bidirectional) {
-  if (!bidirectional) return {weight_EW, 0};
-  // Lags from -future on, with zeros for those of the other direction.
-  const int64_t future = weight_EW.size(1) - 1;
-  std::vector<Tensor> rows;
-  for (const Tensor& part : weight_EW.split_with_sizes(parts)) {
-    const auto halves = part.chunk(2);
-    rows.push_back(at::constant_pad_nd(halves[0], {future, 0}));
-    rows.push_back(at::constant_pad_nd(halves[1].flip(1), {0, future}));
+namespace {
+
+// Rows [E, W] with zeros between them [E, K], both ways by places in rows. A place that is read
+// twice would make the gradient a sum of arrays.
+struct PlacedFunction : torch::autograd::Function<PlacedFunction> {
+  static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& weight_EW,
+                        const Tensor& to_EK, const Tensor& from_EW) {
+    ctx->save_for_backward({from_EW});
+    return at::constant_pad_nd(weight_EW, {0, 1}).gather(1, to_EK);
   }
-  return {at::cat(rows), future};
+  static std::vector<Tensor> backward(torch::autograd::AutogradContext* ctx,
+                                      std::vector<Tensor> grads) {
+    return {grads[0].gather(1, ctx->get_saved_variables()[0]), Tensor(), Tensor()};
+  }
+};
+
+DirectedPlaces places_of(const std::vector<int64_t>& parts, int64_t width) {
+  std::vector<Tensor> signs;  // of the lags in each channel
+  for (const int64_t part : parts) {
+    for (const int64_t sign : {1, -1}) signs.push_back(at::full({part / 2, 1}, sign, at::kLong));
+  }
+  const Tensor sign_E1 = at::cat(signs);
+  const Tensor lag_EK = sign_E1 * (at::arange(2 * width - 1) - (width - 1));
+  // Place `width` holds a zero.
+  return {lag_EK.masked_fill(lag_EK.lt(0), width), width - 1 + sign_E1 * at::arange(width)};
+}
+
+}  // namespace
+
+DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_t>& parts,
+                               bool bidirectional, DirectedPlaces& places) {
+  if (!bidirectional) return {weight_EW, 0};
+  const int64_t width = weight_EW.size(1);
+  if (!places.to_EK.defined()) places = places_of(parts, width);
+  places = {places.to_EK.to(weight_EW.device()), places.from_EW.to(weight_EW.device())};
+  return {PlacedFunction::apply(weight_EW, places.to_EK, places.from_EW), width - 1};
 }
 
 Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& rate_log_H) {
   const auto type = ops::wide_type(x_BLH);
-  const Tensor step = ops::softplus(x_BLH.to(type) + bias_H.to(type));
+  const Tensor step = ops::softplus(x_BLH + bias_H.to(type));  // in the wider type
   const Tensor rate = rate_log_H.to(at::kDouble).exp().to(type);
   return {(step * -rate).unsqueeze(3), step};
 }
@@ -60,7 +84,7 @@ Tensor rows_of_length(double length, const Tensor& x, double eps) {
 
 Tensor block_diagonal(const Tensor& w_GRW) {
   const int64_t blocks = w_GRW.size(0);
-  if (blocks == 1) return w_GRW[0];
+  if (blocks == 1) return w_GRW.squeeze(0);
   const Tensor diagonal = at::eye(blocks, w_GRW.options()).view({blocks, 1, blocks, 1});
   return (w_GRW.unsqueeze(2) * diagonal).flatten(2, 3).flatten(0, 1);
 }

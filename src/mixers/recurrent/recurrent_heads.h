@@ -23,13 +23,17 @@ void check_divides(const char* setting, int64_t count, int64_t channels,
 
 // The kernel of a depthwise convolution (ops/long_convolution.h) from a weight [E, W], where
 // weight[e, j] multiplies the token j positions earlier. With two directions, the second half of
-// the channels of each of the `parts`, whose widths add up to E, looks at later tokens instead.
+// the channels of each of the `parts`, whose widths add up to E, looks at later tokens instead. The
+// places, of the layer, are made in the first call.
 struct DirectedKernel {
   at::Tensor kernel_EK;
   int64_t future;
 };
+struct DirectedPlaces {
+  at::Tensor to_EK, from_EW;
+};
 DirectedKernel directed_kernel(const at::Tensor& weight_EW, const std::vector<int64_t>& parts,
-                               bool bidirectional);
+                               bool bidirectional, DirectedPlaces& places);
 
 // -rate softplus(x) [B, L, H, 1], the log decay of steps x [B, L, H] for rates exp(rate_log) [H],
 // and the steps softplus(x), both in the accumulator dtype of x.

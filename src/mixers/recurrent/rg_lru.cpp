@@ -57,7 +57,7 @@ class RgLru : public SequenceLayer {
   }
 
   Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
-    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional);
+    const DirectedKernel conv = directed_kernel(conv_, {inner_}, config_.bidirectional, places_);
     Tensor stream_BLD = u_BLD;
     const Tensor input_x = input_->of_stream(stream_BLD);
     Tensor x = ops::long_convolution(input_x, context.mask_BL, conv.kernel_EK, conv.future) +
@@ -91,6 +91,7 @@ class RgLru : public SequenceLayer {
   }
 
   Config config_;
+  DirectedPlaces places_;
   int64_t inner_;  // E
   std::shared_ptr<layers::Linear> gate_, input_, output_;
   Tensor conv_, conv_bias_;                       // [E, conv_width], [E]

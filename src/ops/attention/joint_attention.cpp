@@ -35,19 +35,20 @@ using CallsPtr = c10::intrusive_ptr<Calls>;
 // The logsumexp of a row that sees no key: far below every other, yet finite.
 constexpr double kUnseen = -1e30;
 
-// Adds the keys of `part` to the softmax of `all`; writes over it.
-void merge(AttentionResults& all, const AttentionResults& part, double scale) {
-  Tensor largest_BHL = all.softmax[0], sum_BHL = all.softmax[1];
-  const Tensor joint_BHL = at::maximum(largest_BHL, part.softmax[0]);
+// Adds the keys of a part to the softmax of `out`; writes over it.
+void merge(Tensor& out, Tensor& softmax, const Tensor& part_out, const Tensor& part_softmax,
+           double scale) {
+  Tensor largest_BHL = softmax[0], sum_BHL = softmax[1];
+  const Tensor joint_BHL = at::maximum(largest_BHL, part_softmax[0]);
   const Tensor is_unseen = joint_BHL.eq(-INFINITY);  // by either: then all are 0
   const auto factor = [&](const Tensor& largest) {
     return (largest - joint_BHL).mul_(scale).masked_fill_(is_unseen, 0).exp_();
   };
-  const Tensor added_BHL = factor(part.softmax[0]).mul_(part.softmax[1]);
+  const Tensor added_BHL = factor(part_softmax[0]).mul_(part_softmax[1]);
   sum_BHL.mul_(factor(largest_BHL)).add_(added_BHL);
   largest_BHL.copy_(joint_BHL);
   const Tensor weight_BHL = (added_BHL / sum_BHL).masked_fill_(sum_BHL.eq(0), 0);
-  all.out.lerp_(part.out, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), all.out));
+  out.lerp_(part_out, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), out));
 }
 
 // Adds the gradient of the chosen rows of `input` to `sum`, which is undefined before the first.
@@ -86,7 +87,8 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
       const AttentionArguments a = call.of(q, tensors[call.k], tensors[call.v]);
       const AttentionResults part = attention_forward(a);
       if (joint.out.defined()) {
-        merge(joint, part, a.effective_scale());
+        dispatch<"lra::merge_attention_", merge>(joint.out, joint.softmax, part.out, part.softmax,
+                                                 a.effective_scale());
       } else {
         joint = part;
       }
@@ -188,5 +190,13 @@ Tensor joint_attention(const Tensor& q, const std::vector<AttentionPart>& parts)
   }
   return JointAttentionFunction::apply(q, at::TensorList(tensors), calls);
 }
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def(
+      "merge_attention_(Tensor(a!) out, Tensor(b!) softmax, Tensor part_out, Tensor part_softmax, "
+      "float scale) -> ()");
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) { m.impl("merge_attention_", merge); }
 
 }  // namespace lra::ops

@@ -219,11 +219,27 @@ Stack backward(Values values) {
   return {};
 }
 
+void merge(Tensor& out, Tensor& softmax, const Tensor& part_out, const Tensor& part_softmax,
+           double scale) {
+  const OnDeviceOf device(out, {softmax, part_out, part_softmax});
+  for (const Tensor& t : {out, softmax, part_out, part_softmax}) LRA_CHECK(t.is_contiguous());
+  LRA_CHECK(out.sizes() == part_out.sizes() && softmax.sizes() == part_softmax.sizes());
+  LRA_CHECK(softmax.numel() == 2 * out.numel() / out.size(3));
+  with_device_type(out, "lra::merge_attention_", [&]<typename T>(T) {
+    cuda::merge_attention<T>(
+        {out.size(0), out.size(1), out.size(2), out.size(3), static_cast<float>(scale),
+         mutable_data<T>(out), softmax.mutable_data_ptr<float>(), const_data<T>(part_out),
+         part_softmax.const_data_ptr<float>()},
+        device.stream());
+  });
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   m.impl("attention_forward", boxed<forward>());
   m.impl("attention_backward", boxed<backward>());
+  m.impl("merge_attention_", merge);
 }
 
 }  // namespace lra::ops::device

@@ -50,7 +50,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const
   const OnDeviceOf device(x, {grad_in, a, c, skip, mask});
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor grad = grad_in.contiguous(), grad_x = at::empty_like(in.x);
-  const Tensor gradients = at::zeros({a.numel() + c.numel() + x.size(2)}, a.options());
+  const auto options = a.options();
+  const int64_t count = a.numel() + c.numel() + x.size(2);
+  const Tensor gradients =
+      x.numel() == 0 ? at::zeros({count}, options) : at::empty({count}, options);
   with_device_type(x, "lra::diagonal_scan", [&]<typename T>(T) {
     if (x.numel() == 0) return;
     const Kernels<T> of(in, device.stream());

@@ -65,10 +65,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_a_in,
                              .shares = shares.mutable_data_ptr<float>(),
                              .grad_own_c = of_c.mutable_data_ptr<float>()},
                             in.device.stream());
-  const auto of_poles = [&](int64_t n) {
-    return in.shared() ? shares[n].sum(0, /*keepdim=*/true) : shares[n];
-  };
-  return {of_poles(0), of_poles(1), shares[2].sum(1), of_c};
+  Tensor of_poles = shares.narrow(0, 0, 2);
+  if (in.shared()) of_poles = of_poles.sum(1, /*keepdim=*/true);
+  return {of_poles[0], of_poles[1], shares[2].sum(1), of_c};
 }
 
 }  // namespace

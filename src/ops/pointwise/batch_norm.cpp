@@ -90,7 +90,7 @@ struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
     ctx->save_for_backward({x, tensor_or_empty(mask), weight, bias, count, mean, variance});
     ctx->saved_data["eps"] = eps;
     ctx->mark_non_differentiable({count, mean, variance});
-    ctx->set_materialize_grads(false);
+    ctx->set_materialize_grads(false);  // those three would get zeros
     return {y, count, mean, variance, x};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {

@@ -5,10 +5,18 @@
 
 #include "layers/on_device.h"
 #include "ops/adam.h"
+#include "ops/precision.h"
 #include "training/loop/step_profiler.h"
 #include "training/settings/budget.h"
 
 namespace lra::training {
+namespace {
+
+// Parameters of which a GPU keeps gradients or roundings of their own until the end of a step: 128
+// MB of each. Synthesizers have tables of eight times that.
+constexpr int64_t kMostAtOnce = int64_t{1} << 25;
+
+}  // namespace
 
 Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
                  uint64_t seed, Ranks& ranks, const GroupConfigs& groups)
@@ -51,7 +59,13 @@ StepLoss Stepper::queue_gradients(std::span<const Batch> parts, int64_t step,
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const bool has_places = parts[0].input.places_M.defined();
   const double all_examples = count_of_all(sum.examples, has_places);
-  parameters_.zero_gradients();
+  const at::Tensor& values = parameters_.values;
+  const bool at_once = !values.is_cpu() && values.numel() <= kMostAtOnce;
+  const ops::RoundedParameters rounded(
+      values, at_once && config_.precision == "bf16" ? at::kBFloat16 : values.scalar_type());
+  // Several ranks send the flat array while the backward pass fills it.
+  const bool gathers = at_once && ranks_.count() == 1;
+  gathers ? parameters_.release_gradients() : parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -70,6 +84,7 @@ StepLoss Stepper::queue_gradients(std::span<const Batch> parts, int64_t step,
     sum.tokens += part.num_tokens;
     sum.computed_tokens += model_.num_positions(part.input);
   }
+  if (gathers) parameters_.gather_gradients();
   statistics_sums_ = layers::take_sums(statistics_);
   traced("sum over ranks", [&] { add_up(sum, shared); });
   norm_ = ops::norm_of(parameters_.gradients);

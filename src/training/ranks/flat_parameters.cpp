@@ -32,7 +32,7 @@ FlatParameters::FlatParameters(std::vector<models::Parameter> parameters,
     view.copy_(tensor);
     tensor.set_data(view);
     if (use == FlatUse::kInference || i >= num_parameters_) continue;
-    tensor.mutable_grad() = gradients.narrow(0, part.offset, part.count).view(part.shape);
+    tensor.mutable_grad() = gradient_view(i);
   }
 }
 
@@ -84,6 +84,25 @@ void FlatParameters::zero_gradients() {
         static_cast<char*>(gradients.data_ptr()) + parts_[i].offset * gradients.element_size());
   }
   gradients.zero_();
+}
+
+at::Tensor FlatParameters::gradient_view(size_t part) const {
+  return gradients.narrow(0, parts_[part].offset, parts_[part].count).view(parts_[part].shape);
+}
+
+void FlatParameters::release_gradients() {
+  for (size_t i = 0; i < num_parameters_; ++i) tensors_[i].tensor.mutable_grad().reset();
+}
+
+void FlatParameters::gather_gradients() {
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < num_parameters_; ++i) {
+    at::Tensor& gradient = tensors_[i].tensor.mutable_grad();
+    all.push_back(gradient.defined() ? gradient.flatten()
+                                     : at::zeros({parts_[i].count}, gradients.options()));
+    gradient = gradient_view(i);
+  }
+  at::cat_out(gradients, all);
 }
 
 }  // namespace lra::training

@@ -58,8 +58,13 @@ class FlatParameters {
   // Sets all gradients to zero and makes sure that the model's tensors still point at the flat
   // array.
   void zero_gradients();
+  // Between these two calls a parameter keeps the gradient that it is given, where it would add it
+  // to the zeros of the flat array: on a GPU, one launch gathers them all.
+  void release_gradients();
+  void gather_gradients();
 
  private:
+  at::Tensor gradient_view(size_t part) const;
   void lay_out();
 
   std::vector<models::Parameter> tensors_;  // of parts_

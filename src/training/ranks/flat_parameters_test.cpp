@@ -74,6 +74,14 @@ TEST(FlatParameters, GatherTheGradientsOfTheModel) {
   EXPECT_EQ(flat.gradients.count_nonzero().item<int64_t>(), 0);
   loss_of(model).backward();
   EXPECT_TRUE(at::equal(flat.gradients, gradients));
+  flat.release_gradients();
+  loss_of(model).backward();
+  loss_of(model).backward();
+  flat.gather_gradients();
+  EXPECT_TRUE(at::equal(flat.gradients, 2 * gradients));
+  flat.release_gradients();
+  flat.gather_gradients();
+  flat.zero_gradients();  // checks that the model's gradients are views again
 }
 
 TEST(FlatParameters, NoticeAGradientThatWentElsewhere) {
