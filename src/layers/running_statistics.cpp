@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "base/error.h"
 #include "ops/libtorch.h"
 
 namespace lra::layers {
@@ -51,7 +50,7 @@ void follow(std::span<RunningStatistics* const> layers, const at::Tensor& sums) 
   // Unbiased, as in PyTorch.
   both[1].sub_(both[0] * both[0]).clamp_min_(0).mul_(counts_S1);
   both[1].div_((counts_S1 - 1).clamp_min_(1));
-  // A layer that saw no position stays as it is.
+  // A layer that saw no position follows itself.
   const at::Tensor now = at::where(counts_S1.ge(1), both.to(running[0].scalar_type()),
                                    at::stack(running).view(both.sizes()));
   at::_foreach_mul_(running, 1 - RunningStatistics::kMomentum);

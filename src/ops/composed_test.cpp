@@ -66,13 +66,6 @@ std::vector<Operator> pointwise_operators() {
       {"linear",
        [](const auto& in) { return ops::linear(in[0], in[1], in[2]); },
        {x, wide, hidden}},
-      {"linear_of_stream",
-       [](const auto& in) {
-         Tensor stream = in[0];
-         const Tensor y = linear_of_stream(stream, in[1], in[2]);
-         return at::cat({y, linear_of_stream(stream, in[1]), stream.square()}, 2);
-       },
-       {x, wide, hidden}},
       {"layer_norm",
        [](const auto& in) { return ops::layer_norm(in[0], in[1], in[2], 1e-6); },
        {x, row, other_row}},

@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <ATen/TensorSubclassLikeUtils.h>
+
 #include <algorithm>
 
 #include "kernels/choice.h"
@@ -181,9 +183,10 @@ void add_linear_backward_input(const Tensor& sum, const Tensor& grad, const Tens
   sum.add_(linear_backward_input(grad, weight));
 }
 
-// True if nobody else sees the gradient: the condition on which autograd itself adds in place.
+// True if nobody else sees the gradient. One of a batched backward pass has no storage.
 bool may_be_overwritten(const Tensor& grad) {
-  return grad.use_count() == 1 && grad.storage().use_count() == 1 && grad.is_contiguous();
+  return !at::isTensorSubclassLike(grad) && grad.has_storage() && grad.use_count() == 1 &&
+         grad.storage().use_count() == 1 && grad.is_contiguous();
 }
 
 // Gives y, and of a stream x too.
@@ -220,7 +223,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
           result.x.view({-1, result.x.size(-1)}), grads[0].reshape({-1, grads[0].size(-1)}),
           saved[1]);
     } else if (is_sum) {
-      result.x.add_(grads[1]);
+      result.x = result.x + grads[1];
     }
     return {result.x, result.weight, result.bias, Tensor()};
   }
@@ -233,7 +236,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor linear_of_stream(Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (!at::GradMode::is_enabled()) return linear(x, weight, bias);
+  if (!at::GradMode::is_enabled() || x.is_cpu()) return linear(x, weight, bias);
   const auto both = LinearFunction::apply(x, weight, optional_tensor(bias), /*of_stream=*/true);
   x = both[1];
   return both[0];

@@ -22,8 +22,9 @@ namespace lra::ops {
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-// The same of an x from which more is computed: x becomes the tensor to compute it from. The
-// product of the backward pass is added to the gradient of that, instead of in a pass of its own.
+// The same of an x from which more is computed: x becomes the tensor to compute it from. On a
+// device, the product of the backward pass is added to the gradient of that, instead of in a pass
+// of its own.
 Tensor linear_of_stream(Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // The backward pass on its own, without autograd: grad_x [..., K], grad_weight [N, K], grad_bias

@@ -63,8 +63,9 @@ StepLoss Stepper::queue_gradients(std::span<const Batch> parts, int64_t step,
   const bool at_once = !values.is_cpu() && values.numel() <= kMostAtOnce;
   const ops::RoundedParameters rounded(
       values, at_once && config_.precision == "bf16" ? at::kBFloat16 : values.scalar_type());
-  // Several ranks send the flat array while the backward pass fills it.
-  const bool gathers = at_once && ranks_.count() == 1;
+  // Several ranks send the flat array while the backward pass fills it, and gradients that arrive
+  // in several passes are to be added there: autograd may give two parameters the same memory.
+  const bool gathers = at_once && ranks_.count() == 1 && parts.size() == 1 && !config_.recompute;
   gathers ? parameters_.release_gradients() : parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);

@@ -39,7 +39,7 @@ class Stepper {
   // Stores the gradients of the mean loss over all examples of `parts` in the parameters, however
   // the examples are divided; a single part gives the bits of the plain loss. With several ranks,
   // `parts` are this rank's share, equal in size to the others', and the gradients are those of
-  // all. Parts are moved to the device of the parameters, whose results are read once, at the end.
+  // all. Parts are moved to the device of the parameters, whose results are read at the end.
   // `shared` is summed over the ranks along with the loss. Nothing is updated. Throws LostRank.
   StepLoss gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared = {});
 

@@ -217,7 +217,7 @@ void Trainer::train_step(Progress& bar) {
   const Stopwatch watch;
   Health& health = progress.health;
   Agreement::Numbers notices = agreement_.notices();
-  // A fault is noticed after the update, which every remedy takes back or leaves behind.
+  // A fault is noticed after the update: skip and roll_back undo it, stop saves nothing.
   const StepLoss loss =
       stepper_.step(traced("next batch", [&] { return loader_->next(); }), progress.step,
                     progress.step - health.skipped - health.undone, notices);
