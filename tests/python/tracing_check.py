@@ -40,6 +40,7 @@ def differentiable_cases():
         "product": (normal(2, 3, 4), normal(2, 4, 5)),
         "layer_norm": (normal(2, 8, 6), normal(6), normal(6)),
         "row_norm": (normal(2, 8, 6), normal(6), 1e-5),
+        "unit_rows": (normal(2, 8, 6),),
         "row_norm of a view": (turned(6, 8, 2), normal(6), 1e-5),
         "activation of a view": (turned(6, 2, 8), 3),
         "rotary": (normal(2, 8, 3, 4), torch.randn(8, 4, dtype=torch.float64)),

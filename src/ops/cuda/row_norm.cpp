@@ -1,4 +1,6 @@
 // Norms of rows on a device.
+#include <cmath>
+
 #include "ops/cuda/device.h"
 #include "ops/pointwise/row_norm_problem.h"
 
@@ -52,6 +54,14 @@ Two row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean, c
   return {of_x, of_weight};
 }
 
+// The mean of squares is a sum divided by the width.
+Tensor unit_rows(const Tensor& x) {
+  const auto width = static_cast<double>(x.size(-1));
+  const Tensor weight =
+      at::full({x.size(-1)}, 1 / std::sqrt(width), x.options().dtype(wide_type(x)));
+  return row_norm(x.contiguous(), weight, kUnitEps / width);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
@@ -65,6 +75,11 @@ TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
   });
   m.impl("row_norm_forward", row_norm_forward);
   m.impl("row_norm_backward", row_norm_backward);
+  m.impl("unit_rows", unit_rows);
+}
+
+TORCH_LIBRARY_IMPL(lra, C10_CONCATENATE(Autograd, LRA_DEVICE_KEY), m) {
+  m.impl("unit_rows", unit_rows);
 }
 
 }  // namespace lra::ops::device

@@ -1,7 +1,5 @@
 #include "ops/pointwise/row_norm.h"
 
-#include <cmath>
-
 #include "ops/fused_function.h"
 #include "ops/pointwise/row_norm_problem.h"
 #include "ops/precision.h"
@@ -33,6 +31,10 @@ Two composed_row_norm_backward(const Tensor& grad, const Tensor& x, const Tensor
   Tensor of_x = rstd * (centered ? g - g.mean(-1, true) - along : g - along);
   if (beside) of_x.add_(*beside);
   return {of_x.to(x.scalar_type()), at::sum_to(wide * xhat, weight.sizes())};
+}
+
+Tensor composed_unit_rows(const Tensor& x) {
+  return x * beside((x.square().sum(-1, true, wide_type(x)) + kUnitEps).rsqrt(), x);
 }
 
 Three row_norm_forward_on_cpu(const Tensor& x, const Tensor& weight, double eps, bool centered) {
@@ -89,17 +91,10 @@ std::pair<Tensor, Tensor> row_norm_of_stream(const Tensor& x, const Tensor& weig
   return {both[0], both[1]};
 }
 
-Tensor unit_rows(const Tensor& x) {
-  constexpr double kEps = 1e-12;
-  if (x.is_cpu()) return x * beside((x.square().sum(-1, true, wide_type(x)) + kEps).rsqrt(), x);
-  // One norm on a device: its mean of squares is a sum divided by the width.
-  const auto width = static_cast<double>(x.size(-1));
-  const auto options = x.options().dtype(wide_type(x));
-  return row_norm(x.contiguous(), at::full({x.size(-1)}, 1 / std::sqrt(width), options),
-                  kEps / width);
-}
+Tensor unit_rows(const Tensor& x) { return dispatch<"lra::unit_rows", composed_unit_rows>(x); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("unit_rows(Tensor x) -> Tensor", composed_unit_rows);
   m.def("row_norm(Tensor x, Tensor weight, float eps, bool centered=False) -> Tensor",
         composed_row_norm);
   m.def(

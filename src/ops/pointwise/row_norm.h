@@ -17,8 +17,10 @@ Tensor row_norm(const Tensor& x, const Tensor& weight, double eps, bool centered
 // The same, not centered, and x (ops/pointwise/layer_norm.h).
 std::pair<Tensor, Tensor> row_norm_of_stream(const Tensor& x, const Tensor& weight, double eps);
 
-// Rows of x [..., W] divided by their lengths: x / sqrt(sum of squares + 1e-12). On the CPU,
-// lengths are rounded to the type of x.
+// Rows of x [..., W] divided by their lengths: x / sqrt(sum of squares + kUnitEps). On the CPU,
+// where lengths are rounded to the type of x, composed of the library's operators; a device may
+// take row_norm() instead.
+inline constexpr double kUnitEps = 1e-12;
 Tensor unit_rows(const Tensor& x);
 
 // CheckFailure unless these are arguments of torch.ops.lra.row_norm, on any device.
