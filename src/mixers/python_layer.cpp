@@ -146,6 +146,10 @@ class PythonLayer : public SequenceLayer {
 
 }  // namespace
 
+bool is_python_layer(const torch::nn::Module& module) {
+  return dynamic_cast<const PythonLayer*>(&module) != nullptr;
+}
+
 bool has_interpreter() {
   return ops::find_boxed_op("lra_python::make").hasKernelForDispatchKey(kAnyBackend);
 }

@@ -13,6 +13,10 @@
 
 #include "mixers/layer_spec.h"
 
+namespace torch::nn {
+class Module;
+}
+
 namespace lra::mixers {
 
 // "package.module:Class", the name under which such a model is trained and recorded.
@@ -23,6 +27,9 @@ bool is_python_class(std::string_view name);
 // (models/python_model.h): its x are tokens [B, L] or values [B, L, C], its result is logits.
 extern const LayerSpec kPythonLayer;
 inline constexpr const char* kPythonClassSetting = "class";
+
+// True of the layer that kPythonLayer makes.
+bool is_python_layer(const torch::nn::Module& module);
 
 // Thrown where a Python class is wanted and no interpreter runs this program.
 class NeedsInterpreter : public Error {

@@ -75,18 +75,11 @@ class Sinkhorn : public SelfAttention {
                                 layers::attention_dropout(context, which)};
     };
     return output_->forward(ops::joint_attention(
-        q_BLHE, {part(own_kv, context.mask_BL, kOwn),
-                 part(sorted_kv, is_full ? ones(x_BLD, blocks) : sorted_mask(mask_BNb), kSorted)}));
+        q_BLHE,
+        {part(own_kv, context.mask_BL, kOwn), part(sorted_kv, sorted_mask(mask_BNb), kSorted)}));
   }
 
  private:
-  // A mask of whole blocks, uint8 [B, N b]; undefined if these are the sequence.
-  at::Tensor ones(const at::Tensor& x_BLD, int64_t blocks) const {
-    const int64_t length = blocks * config_.block;
-    if (length == x_BLD.size(1)) return {};
-    return at::ones({x_BLD.size(0), length}, x_BLD.options().dtype(at::kByte));
-  }
-
   // Rows of the blocks that hold a token, uint8 [B, N, b]; undefined: all.
   at::Tensor mask_of_blocks(const at::Tensor& x_BLD, at::Tensor mask_BL, int64_t blocks) const {
     const int64_t batch = x_BLD.size(0), missing = blocks * config_.block - x_BLD.size(1);

@@ -1,5 +1,8 @@
 #include "models/model.h"
 
+#include <algorithm>
+
+#include "mixers/python_layer.h"
 #include "models/parameter_names.h"
 #include "ops/product.h"
 
@@ -54,6 +57,11 @@ std::vector<layers::RunningStatistics*> Model::running_statistics() const {
     if (auto* one = dynamic_cast<layers::RunningStatistics*>(module.get())) found.push_back(one);
   }
   return found;
+}
+
+bool Model::has_python_classes() const {
+  return std::ranges::any_of(modules(/*include_self=*/false),
+                             [](const auto& module) { return mixers::is_python_layer(*module); });
 }
 
 int64_t Model::num_parameters() const {

@@ -74,6 +74,8 @@ class Model : public layers::Layer {
   std::vector<Parameter> buffer_list() const;
   // The layers whose buffers follow their inputs.
   std::vector<layers::RunningStatistics*> running_statistics() const;
+  // True if code of a user's computes a part of it.
+  bool has_python_classes() const;
   // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;
 

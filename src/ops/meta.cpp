@@ -227,6 +227,12 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
            return std::tuple(contiguous_like(real), contiguous_like(frequency),
                              contiguous_like(raw_dt), contiguous_like(c));
          });
+  m.impl("damped_poles_backward",
+         [](const Tensor&, const Tensor&, const Tensor&, const Tensor& delta, const Tensor& alpha,
+            const Tensor& beta, const Tensor& eta, const Tensor& omega) {
+           return std::tuple(contiguous_like(delta), contiguous_like(alpha), contiguous_like(beta),
+                             contiguous_like(eta), contiguous_like(omega));
+         });
   m.impl("gated_scan", like_second<int64_t, MaybeIn>);
   m.impl("gated_scan_backward",
          [](const Tensor&, const Tensor& a, const Tensor& h, int64_t, const MaybeTensor&) {

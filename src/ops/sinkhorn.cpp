@@ -44,7 +44,7 @@ Tensor hide_invalid(const Tensor& logits, const MaybeTensor& valid_BN) {
 }
 
 Tensor composed_sinkhorn(const Tensor& logits_in, const MaybeTensor& valid, int64_t iterations) {
-  const Tensor logits = hide_invalid(logits_in, valid);
+  const Tensor logits = hide_invalid(logits_in.contiguous(), valid);
   Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
   for (int64_t n = 0; n < iterations; ++n) last = iterate(logits, last.columns_BH1N, valid);
   return (logits - last.rows_BHN1 - last.columns_BH1N).exp();
@@ -54,7 +54,7 @@ Tensor composed_sinkhorn(const Tensor& logits_in, const MaybeTensor& valid, int6
 std::tuple<Tensor, Tensor> sinkhorn_forward(const Tensor& logits_in, const MaybeTensor& valid,
                                             int64_t iterations) {
   check_sinkhorn(logits_in, valid, iterations);
-  const Tensor logits = hide_invalid(logits_in, valid);
+  const Tensor logits = hide_invalid(logits_in.contiguous(), valid);
   variable_list scalings;
   Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
   for (int64_t n = 0; n < iterations; ++n) {
@@ -68,7 +68,7 @@ std::tuple<Tensor, Tensor> sinkhorn_forward(const Tensor& logits_in, const Maybe
 // the vectors of each iteration.
 Tensor sinkhorn_backward(const Tensor& grad_in, const Tensor& logits_in, const MaybeTensor& valid,
                          const Tensor& scalings) {
-  const Tensor logits = hide_invalid(logits_in, valid);
+  const Tensor logits = hide_invalid(logits_in.contiguous(), valid);
   const auto rows_of = [&](int64_t n) { return scalings[n][0].unsqueeze(-1); };
   const auto columns_of = [&](int64_t n) { return scalings[n][1].unsqueeze(-2); };
   const auto normalised = [&](const Tensor& rows, const Tensor& columns) {

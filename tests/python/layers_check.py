@@ -107,8 +107,14 @@ class EveryMixer(unittest.TestCase):
             if name in ("sparse_transformer", "bigbird"):  # choose blocks by data
                 continue
             layer = made(kind)
-            with self.subTest(name), FakeTensorMode(allow_non_fake_inputs=True):
-                self.assertEqual(layer(torch.randn(2, 40, DIM)).shape, (2, 40, DIM))
+            with self.subTest(name):
+                with FakeTensorMode(allow_non_fake_inputs=True):
+                    self.assertEqual(layer(torch.randn(2, 40, DIM)).shape, (2, 40, DIM))
+                with torch.inference_mode():
+                    layer(torch.randn(2, 40, DIM))
+                y = layer(torch.randn(2, 40, DIM))  # nothing of these modes is left
+                self.assertIs(type(y), torch.Tensor)
+                y.sum().backward()
 
 
 class OneMixer(unittest.TestCase):

@@ -132,6 +132,10 @@ class Operators(unittest.TestCase):
         halves = {name for name in names for half in ("_forward", "_backward", "_backward_input")
                   if name.removesuffix(half) in names - {name}}
         self.assertEqual(cases, names - halves - {*NUMBERS})
+        for name in names - {*NUMBERS}:  # shapes without data, of halves that the CPU does not call, too
+            keys = ("Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+            has = torch._C._dispatch_has_kernel_for_dispatch_key
+            self.assertTrue(any(has(f"lra::{name}", key) for key in keys), name)
 
     def test_shapes_without_data_are_those_with_data(self):
         for name, arguments in {**differentiable_cases(), **other_cases()}.items():

@@ -1,5 +1,7 @@
 #include "mixers/recurrent/recurrent_heads.h"
 
+#include <ATen/TensorSubclassLikeUtils.h>
+
 #include "ops/pointwise/activation.h"
 #include "ops/pointwise/row_norm.h"
 #include "ops/precision.h"
@@ -58,9 +60,14 @@ DirectedKernel directed_kernel(const Tensor& weight_EW, const std::vector<int64_
                                bool bidirectional, DirectedPlaces& places) {
   if (!bidirectional) return {weight_EW, 0};
   const int64_t width = weight_EW.size(1);
-  if (!places.to_EK.defined()) places = places_of(parts, width);
-  places = {places.to_EK.to(weight_EW.device()), places.from_EW.to(weight_EW.device())};
-  return {PlacedFunction::apply(weight_EW, places.to_EK, places.from_EW), width - 1};
+  DirectedPlaces here = places;
+  if (!here.to_EK.defined() || here.to_EK.device() != weight_EW.device()) {
+    here = places_of(parts, width);
+    here = {here.to_EK.to(weight_EW.device()), here.from_EW.to(weight_EW.device())};
+    // Tensors without data, or of inference mode, do not outlive the caller's mode.
+    if (!here.to_EK.is_inference() && !at::isTensorSubclassLike(here.to_EK)) places = here;
+  }
+  return {PlacedFunction::apply(weight_EW, here.to_EK, here.from_EW), width - 1};
 }
 
 Steps decaying_steps(const Tensor& x_BLH, const Tensor& bias_H, const Tensor& rate_log_H) {

@@ -12,9 +12,13 @@
 namespace lra::training {
 namespace {
 
-// Parameters of which a GPU keeps gradients or roundings of their own until the end of a step: 128
-// MB of each. Synthesizers have tables of eight times that.
-constexpr int64_t kMostAtOnce = int64_t{1} << 25;
+// True if a step keeps gradients and roundings of all parameters until its end, to make each in few
+// launches. At most 192 MB: Synthesizers have tables of eight times that. Not around a user's code,
+// which may change weights in a pass, have gradients in other layouts, or add them in several.
+bool makes_all_at_once(const models::Model& model, const at::Tensor& values) {
+  constexpr int64_t kMost = int64_t{1} << 25;
+  return !values.is_cpu() && values.numel() <= kMost && !model.has_python_classes();
+}
 
 }  // namespace
 
@@ -26,6 +30,7 @@ Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const T
       seed_(seed),
       ranks_(ranks),
       sum_(parameters, ranks),
+      at_once_(makes_all_at_once(model, parameters.values)),
       statistics_(model.running_statistics()) {
   for (const FlatParameters::Segment& segment : parameters.segments()) {
     const auto group = groups.find(segment.group);
@@ -60,12 +65,11 @@ StepLoss Stepper::queue_gradients(std::span<const Batch> parts, int64_t step,
   const bool has_places = parts[0].input.places_M.defined();
   const double all_examples = count_of_all(sum.examples, has_places);
   const at::Tensor& values = parameters_.values;
-  const bool at_once = !values.is_cpu() && values.numel() <= kMostAtOnce;
   const ops::RoundedParameters rounded(
-      values, at_once && config_.precision == "bf16" ? at::kBFloat16 : values.scalar_type());
+      values, at_once_ && config_.precision == "bf16" ? at::kBFloat16 : values.scalar_type());
   // Several ranks send the flat array while the backward pass fills it, and gradients that arrive
   // in several passes are to be added there: autograd may give two parameters the same memory.
-  const bool gathers = at_once && ranks_.count() == 1 && parts.size() == 1 && !config_.recompute;
+  const bool gathers = at_once_ && ranks_.count() == 1 && parts.size() == 1 && !config_.recompute;
   gathers ? parameters_.release_gradients() : parameters_.zero_gradients();
   const std::vector<at::Tensor> state = parameters_.state();
   for (size_t i = 0; i < before_step_.size(); ++i) before_step_[i].copy_(state[i]);

@@ -82,6 +82,7 @@ class Stepper {
   Ranks& ranks_;
   GradientSum sum_;
   std::vector<TrainConfig> config_of_segment_;
+  const bool at_once_;
   const std::vector<layers::RunningStatistics*> statistics_;
   std::vector<Unread> unread_;
   at::Tensor norm_, statistics_sums_;    // of a step; the sums are undefined without statistics
