@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27850,
+    "kernels ops": 27855,
     "layers mixers models": 7690,
     "training": 7230,
     "analysis python": 2785,
