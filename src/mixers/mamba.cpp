@@ -129,13 +129,16 @@ class Mamba : public SequenceLayer {
     // Steps rounded to bfloat16 would turn the phases of complex states.
     Tensor u = config_.complex_states ? local.to(ops::wide_type(x)) : local;
     const int64_t blocks = config_.blocks, rank = config_.dt_rank, numbers = state_numbers();
-    std::vector<Tensor> rows;  // those of r, b and c in all blocks
-    for (const Tensor& part : of.select.split_with_sizes({rank, numbers, numbers}, 1)) {
-      if (blocks > 1) rows.push_back(block_diagonal(part));
-    }
-    const auto selected =
-        ops::linear_of_stream(u, blocks > 1 ? at::cat(rows) : of.select.squeeze(0))
-            .split_with_sizes({blocks * rank, blocks * numbers, blocks * numbers}, 2);
+    const auto rows = [&] {
+      if (blocks == 1) return of.select.squeeze(0);
+      std::vector<Tensor> parts;  // r, b and c of all blocks
+      for (const Tensor& part : of.select.split_with_sizes({rank, numbers, numbers}, 1)) {
+        parts.push_back(block_diagonal(part));
+      }
+      return at::cat(parts);
+    };
+    const auto selected = ops::linear_of_stream(u, rows()).split_with_sizes(
+        {blocks * rank, blocks * numbers, blocks * numbers}, 2);
     const Tensor step = block_diagonal(of.step.view({blocks, -1, rank}));
     const Tensor y = ops::selective_scan({.x_BLD = u,
                                           .dt_BLD = ops::linear(selected[0], step),

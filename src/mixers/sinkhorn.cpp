@@ -53,11 +53,7 @@ class Sinkhorn : public SelfAttention {
     // A split, and not parts that overlap: the gradients of such are padded copies.
     const auto split = qkv_->forward(x_BLD).split_with_sizes({1, 2}, 2);
     const at::Tensor q_BLHE = split[0].squeeze(2), &kv_BL2HE = split[1];
-    // Without padding in the batch, all blocks but the last are full: each has a token, and every
-    // row of a sorted block can be seen.
-    const bool is_full = !context.mask_BL.defined() && blocks > 1;
-    const at::Tensor mask_BNb =
-        is_full ? at::Tensor() : mask_of_blocks(x_BLD, context.mask_BL, blocks);
+    const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
     // [B, H, N, b * 2 * E]
     const at::Tensor own = ops::token_blocks(kv_BL2HE, context.mask_BL, config_.block);
     const at::Tensor sorted =
@@ -80,10 +76,12 @@ class Sinkhorn : public SelfAttention {
   }
 
  private:
-  // Rows of the blocks that hold a token, uint8 [B, N, b]; undefined: all.
+  // Rows of the blocks that hold a token, uint8 [B, N, b]; undefined if it would hide nothing. In a
+  // batch without padding all blocks but the last are full: each has a token, and every row of a
+  // sorted block can be seen.
   at::Tensor mask_of_blocks(const at::Tensor& x_BLD, at::Tensor mask_BL, int64_t blocks) const {
     const int64_t batch = x_BLD.size(0), missing = blocks * config_.block - x_BLD.size(1);
-    if (!mask_BL.defined() && missing == 0) return {};
+    if (!mask_BL.defined() && (missing == 0 || blocks > 1)) return {};
     if (!mask_BL.defined()) {
       mask_BL = at::ones({batch, x_BLD.size(1)}, x_BLD.options().dtype(at::kByte));
     }

@@ -3,7 +3,7 @@
 namespace lra::ops {
 namespace {
 
-// Of this thread; undefined outside of a RoundedParameters.
+// Each thread has its own. They are undefined outside of a RoundedParameters.
 thread_local Tensor flat_parameters, rounded_parameters;
 
 // Products of bfloat16 are slow for operands that begin elsewhere.

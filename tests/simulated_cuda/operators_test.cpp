@@ -512,7 +512,8 @@ TEST(GpuOperators, SinkhornIsThatOfTheCpu) {
   }
 }
 
-// From the roundings made at once, unless they begin at a place that products are slow for.
+// Parameters come from the roundings made at once, unless they begin at a place that products are
+// slow for.
 TEST(GpuOperators, TakesParametersThatWereRoundedAtOnce) {
   LRA_SKIP_WITHOUT_DEVICE();
   const Tensor flat = random_tensor({200}, 1).to(*tested_device(), at::kFloat);

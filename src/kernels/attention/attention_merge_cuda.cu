@@ -19,7 +19,7 @@ __global__ void merge_kernel(AttentionMerge<T> p) {
   const float largest = p.softmax[row], sum = p.softmax[rows + row];
   const float of_part = p.part_softmax[row];
   const float joint = fmaxf(largest, of_part);
-  // By neither, if it sees no key: then all are 0.
+  // A row that sees no key is scaled by neither: all of it is 0.
   const auto factor = [&](float own) {
     return joint == -INFINITY ? 1 : expf((own - joint) * p.scale);
   };
