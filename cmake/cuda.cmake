@@ -34,3 +34,15 @@ set_source_files_properties(${cuda_operators} PROPERTIES SKIP_UNITY_BUILD_INCLUS
 target_sources(lra_ops PRIVATE ${cuda_operators} $<TARGET_OBJECTS:lra_kernels_cuda>)
 target_include_directories(lra_ops PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 set_target_properties(lra_ops PROPERTIES LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRARY None)
+
+# LibTorch has NCCL, but neither its header nor those of CUDA's libraries, which its own headers include: pip installs
+# both beside torch.
+find_path(NCCL_INCLUDE nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include)
+find_path(CUSPARSE_INCLUDE cusparse.h
+  HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${TORCH_INSTALL_PREFIX}/../nvidia/cu13/include)
+if(NCCL_INCLUDE AND CUSPARSE_INCLUDE)
+  set(nccl_options ${NCCL_INCLUDE} ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${CUSPARSE_INCLUDE})
+  list(TRANSFORM nccl_options PREPEND -isystem)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/training/ranks/nccl.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_DEFINITIONS "LRA_NCCL;USE_C10D_NCCL" COMPILE_OPTIONS "${nccl_options}")
+endif()

@@ -132,6 +132,30 @@ if moved["steps"] != whole["steps"] or not apart <= 0.01:
 PYTHON
 }
 
+# on_two RUN BACKEND: two ranks, whose gradients are summed by BACKEND.
+on_two() {
+  local rank code=0
+  for rank in 1 0; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29517 \
+      "$LRA_PROGRAM" train listops transformer --preset small --data data --out "$1" --quiet --device "$device" \
+      "${settings[@]}" --rank-backend "$2" >"$1.$rank.log" 2>&1 &
+  done
+  wait $! || code=$?
+  [[ $code == 0 ]] || fail "rank 0 ended with $code: $(tail -n 5 "$1.0.log")"
+}
+
+# A sum of two numbers has the same bits wherever it is made. On the CPU Gloo makes both.
+two_ranks_sum_alike() {
+  local backend=nccl
+  [[ $device != cpu ]] || backend=gloo
+  on_two by-gloo gloo
+  on_two by-other $backend
+  local gloo other
+  gloo=$(field by-gloo/record.json weights_hash)
+  other=$(field by-other/record.json weights_hash)
+  [[ $gloo == "$other" ]] || fail "weights $gloo by gloo, $other by $backend"
+}
+
 # A batch of the CPU takes a core minutes.
 measures() {
   local batch=32
@@ -149,6 +173,8 @@ checks_of_model() {
   check "$model: trains in bfloat16" train "$model-bf16" "$device" "$model" --set train.precision=bf16
   check "$model: the CPU evaluates it alike in bfloat16" evaluate_alike "$model-bf16" 3e-2
 }
+
+checks_of_ranks() { check "two ranks sum alike in main memory and on GPUs" two_ranks_sum_alike; }
 
 checks_of_moves() {
   check "a run of 60 steps" train whole "$device" transformer --set train.steps=60
@@ -196,6 +222,7 @@ for model in json.load(sys.stdin)["models"]: print(model["name"])')}
     for shard in 0 1 2 3; do jobs+=("test_gpu_$shard check test_gpu shard_of_gpu_tests $shard 4"); done
   fi
   jobs+=("moves checks_of_moves")
+  if [[ $device == cpu || $(nvidia-smi -L | wc -l) -ge 2 ]]; then jobs+=("ranks checks_of_ranks"); fi
   for model in $models; do jobs+=("$model checks_of_model $model"); done
   in_parallel "${jobs[@]}"
   check "lra bench" measures

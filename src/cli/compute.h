@@ -67,6 +67,7 @@ struct TrainArguments {
   int64_t profile_steps = 5;
   int64_t histogram_every = 0;
   int64_t rank_timeout_s = 600;
+  std::string rank_backend = "gloo";
   int64_t memory_limit = INT64_MAX;
   int64_t stop_after = INT64_MAX;
   bool no_test = false;

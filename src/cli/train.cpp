@@ -34,6 +34,10 @@ std::string run_folder(const TrainArguments& a, const std::string& task) {
 }
 
 ExitCode train(const Program& program, TrainArguments a) {
+  if (a.rank_backend == "nccl" && program.common.on_cpu()) {
+    refuse("--rank-backend", "nccl sums on GPUs, and this run computes on the CPU", "gloo",
+           "or add --device cuda");
+  }
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
   if (launch.restarts > 0 && a.resume.empty()) a.go_on = true;
@@ -89,6 +93,10 @@ void add_train(CLI::App& app, Program& program) {
                    "seconds to wait for another rank of the same run, started by torchrun or "
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--rank-backend", a->rank_backend,
+                   "gloo (default) sums gradients of ranks in main memory, nccl on their GPUs")
+      ->check(CLI::IsMember({"gloo", "nccl"}));
   command
       ->add_option("--memory-limit", a->memory_limit,
                    "bytes that train.memory_check may assume, even if more are free: the rest is "

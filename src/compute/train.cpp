@@ -21,7 +21,7 @@
 #include "report/tables/settings.h"
 #include "tasks/prepare_data.h"
 #include "training/loop/trainer.h"
-#include "training/ranks/process_group.h"
+#include "training/ranks/nccl.h"
 #include "training/settings/data_root.h"
 #include "training/settings/weights_file.h"
 
@@ -285,8 +285,9 @@ ExitCode train(const Program& program, const TrainArguments& a, training::Change
   if (a.go_on && std::filesystem::exists(folder.record())) {
     wanted.config.initial_weights = training::read_run(folder).config.initial_weights;
   }
-  const auto ranks =
-      training::join_ranks(launch_of_this_process(), std::chrono::seconds(a.rank_timeout_s));
+  const auto ranks = training::join_ranks(
+      launch_of_this_process(), std::chrono::seconds(a.rank_timeout_s),
+      a.rank_backend == "nccl" ? training::open_nccl : training::OpenBackend());
   const RunRecord record = train_on(*ranks, program, a, wanted, folder);
   if (ranks->is_first()) {
     if (program.common.json) {

@@ -1,6 +1,10 @@
 // Training on a device, and changing the device at a resume: the files of the run are the CPU's.
 #include "training/loop/trainer.h"
 
+#include <atomic>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
 #include "stand_in.h"
 #include "training/loop/test_trainer.h"
 #include "training/ranks/test_ranks.h"
@@ -8,6 +12,53 @@
 
 namespace lra::training {
 namespace {
+
+// For the stand-in what NCCL is for a GPU: tensors there are summed by the time that they are
+// waited for, and any other is refused.
+struct SumsCounted {
+  std::atomic<int64_t> sums = 0, aborts = 0;
+
+  OpenBackend open() {
+    return [this](const auto& store, const Launch& launch, auto timeout) {
+      return c10::make_intrusive<Backend>(*this, store, launch, timeout);
+    };
+  }
+
+ private:
+  struct Work : c10d::Work {
+    Work(SumsCounted& counted, c10d::Backend& host, at::Tensor x)
+        : counted(counted), host(host), x(std::move(x)) {}
+    bool wait(std::chrono::milliseconds) override {
+      std::vector<at::Tensor> copy = {x.cpu()};
+      const bool done = host.allreduce(copy)->wait();
+      x.copy_(copy[0]);
+      ++counted.sums;
+      return done;
+    }
+    SumsCounted& counted;
+    c10d::Backend& host;
+    at::Tensor x;
+  };
+  struct Backend : c10d::Backend {
+    Backend(SumsCounted& counted, const c10::intrusive_ptr<c10d::Store>& store,
+            const Launch& launch, std::chrono::milliseconds timeout)
+        : c10d::Backend(static_cast<int>(launch.rank), static_cast<int>(launch.num_ranks)),
+          counted(counted) {
+      const auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+      options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+      host = c10::make_intrusive<c10d::ProcessGroupGloo>(
+          c10::make_intrusive<c10d::PrefixStore>("there", store), getRank(), getSize(), options);
+    }
+    c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                             const c10d::AllreduceOptions&) override {
+      EXPECT_EQ(tensors.at(0).device(), stand_in());
+      return c10::make_intrusive<Work>(counted, *host, tensors.at(0));
+    }
+    void abort() override { ++counted.aborts; }
+    SumsCounted& counted;
+    c10::intrusive_ptr<c10d::Backend> host;
+  };
+};
 
 class TrainingOnADevice : public TinyTraining {
  protected:
@@ -77,21 +128,43 @@ TEST_F(TrainingOnADevice, GoesBackToCheckpointsAndTakesUpdatesBack) {
 
 TEST_F(TrainingOnADevice, OfTwoRanksEndsWithTheBitsOfTheCpu) {
   const RunConfig config = kept_run({"train.clip_norm=0.5", "model.norm=batch"});
-  const auto run_two = [&](at::Device device, const std::string& name) {
+  SumsCounted counted;
+  const auto run_two = [&](at::Device device, const std::string& name, const OpenBackend& open) {
     std::vector<RunRecord> records(2);
-    on_ranks(2, [&](Ranks& ranks) {
-      TrainOptions options;
-      options.data_root = scratch_.file("data");
-      options.device = device;
-      options.quiet = true;
-      records[static_cast<size_t>(ranks.rank())] =
-          Trainer(prepare_run(config, folder(name), options, ranks), ranks).run();
-    });
+    on_ranks(
+        2,
+        [&](Ranks& ranks) {
+          TrainOptions options;
+          options.data_root = scratch_.file("data");
+          options.device = device;
+          options.quiet = true;
+          records[static_cast<size_t>(ranks.rank())] =
+              Trainer(prepare_run(config, folder(name), options, ranks), ranks).run();
+        },
+        open);
     EXPECT_EQ(records[0].weights_hash, records[1].weights_hash);
     return records[0];
   };
-  const RunRecord here = run_two(at::kCPU, "cpu"), there = run_two(stand_in(), "device");
-  expect_same_end(here, "cpu", there, "device");
+  const RunRecord here = run_two(at::kCPU, "cpu", counted.open());
+  EXPECT_EQ(counted.sums, 0);
+  expect_same_end(here, "cpu", run_two(stand_in(), "device", {}), "device");
+  expect_same_end(here, "cpu", run_two(stand_in(), "there", counted.open()), "there");
+  EXPECT_GE(counted.sums, 2 * config.train.steps);
+  EXPECT_EQ(counted.aborts, 4);
+}
+
+TEST(RanksOnADevice, DoNotWaitThereForALostOne) {
+  SumsCounted counted;
+  const auto work = [](Ranks& ranks) {
+    if (ranks.rank() == 1) return;
+    const at::Tensor there = at::ones({10}, at::TensorOptions().device(stand_in()));
+    ranks.begin_sum(there);
+    ranks.begin_sum(at::ones({10}));
+    EXPECT_THROW(ranks.wait(), LostRank);
+  };
+  on_ranks(2, work, counted.open());
+  EXPECT_EQ(counted.sums, 0);
+  EXPECT_EQ(counted.aborts, 2);
 }
 
 TEST(RanksOnADevice, AddUpInPlace) {

@@ -253,6 +253,8 @@ expect_code 2 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$LRA_
   suite run suite.toml --out bad
 [[ $(wc -l <err) == 1 && ! -e bad ]] && grep -q "rank 0 of 2: this command starts its own processes" err ||
   fail "a suite under torchrun: $(cat err)"
+expect_code 2 lra train listops transformer --out bad "${settings[@]}" --rank-backend nccl
+[[ $(wc -l <err) == 1 && ! -e bad ]] && grep -q "nccl sums on GPUs" err || fail "NCCL on the CPU: $(cat err)"
 passed "bad variables and a batch that cannot be shared: one line, exit code 2"
 
 port=$(free_port)

@@ -160,26 +160,31 @@ double machine_id() {
 
 class C10dRanks : public Ranks {
  public:
-  C10dRanks(StorePointer store, const Launch& launch, milliseconds timeout)
+  C10dRanks(StorePointer store, const Launch& launch, milliseconds timeout,
+            const OpenBackend& for_devices)
       : Ranks(launch.rank, launch.num_ranks),
         timeout_(timeout),
         store_(std::move(store)),
-        backend_(open_backend(store_, launch, timeout)),
+        of_host_(open_backend(store_, launch, timeout)),
         machines_(static_cast<size_t>(count())) {
+    if (for_devices) of_devices_ = for_devices(store_, launch, timeout);
     machines_[static_cast<size_t>(rank())] = machine_id();
     sum(machines_);
   }
+
+  // Other ranks may have ended by an error: nobody is waited for.
+  ~C10dRanks() override { give_up_devices(); }
 
   int64_t count_on_this_machine() const override {
     return std::ranges::count(machines_, machines_[static_cast<size_t>(rank())]);
   }
 
   void begin_sum(const at::Tensor& x) override {
-    // Gloo adds up tensors on the CPU.
-    const at::Tensor host = x.cpu();
-    std::vector<at::Tensor> one = {host};
+    const bool stays = of_devices_ && !x.is_cpu();
+    const at::Tensor summed = stays ? x : x.cpu();
+    std::vector<at::Tensor> one = {summed};
     try {
-      pending_.push_back({backend_->allreduce(one), x, host});
+      pending_.push_back({(stays ? of_devices_ : of_host_)->allreduce(one), x, summed});
     } catch (const std::exception&) {
       throw LostRank(name(), what_was_lost(0));
     }
@@ -187,15 +192,16 @@ class C10dRanks : public Ranks {
 
   void wait() override {
     const Stopwatch watch;
-    const auto pending = std::move(pending_);
-    pending_.clear();
+    auto pending = std::exchange(pending_, {});
+    // A lost rank breaks its connections in main memory at once; a device would wait for it.
+    std::ranges::stable_partition(pending, [](const Sum& sum) { return sum.summed.is_cpu(); });
     try {
       for (const Sum& sum : pending) sum.work->wait();
     } catch (const std::exception&) {
       throw LostRank(name(), what_was_lost(watch.seconds()));
     }
     for (const Sum& sum : pending) {
-      if (!sum.values.is_cpu()) sum.values.copy_(sum.host);
+      if (!sum.values.is_same(sum.summed)) sum.values.copy_(sum.summed);
     }
   }
 
@@ -204,8 +210,19 @@ class C10dRanks : public Ranks {
     return count() == 2 ? "rank " + std::to_string(1 - rank()) : "another rank";
   }
 
+  void give_up_devices() {
+    if (!of_devices_) return;
+    try {
+      of_devices_->abort();
+    } catch (const std::exception&) {
+      // It waits for nobody then either.
+    }
+    of_devices_ = {};
+  }
+
   // The first rank to find out tells the others, whose connections break when it leaves.
   std::string what_was_lost(double waited_s) {
+    give_up_devices();
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
     const std::string mine = is_silent
                                  ? other_rank() + " did not answer within " + seconds_text(timeout_)
@@ -220,22 +237,23 @@ class C10dRanks : public Ranks {
 
   const milliseconds timeout_;
   const StorePointer store_;
-  const c10::intrusive_ptr<c10d::Backend> backend_;
-  std::vector<double> machines_;  // of every rank
+  const c10::intrusive_ptr<c10d::Backend> of_host_;
+  c10::intrusive_ptr<c10d::Backend> of_devices_;  // null: of_host_ for all
+  std::vector<double> machines_;                  // of every rank
   struct Sum {
     c10::intrusive_ptr<c10d::Work> work;
-    at::Tensor values, host;  // the summands, and a copy on the CPU, which is the same tensor there
+    at::Tensor values, summed;  // the caller's tensor, and the same or its copy on the CPU
   };
   std::vector<Sum> pending_;
 };
 
 }  // namespace
 
-std::unique_ptr<Ranks> join_ranks_at(StorePointer store, const Launch& launch,
-                                     milliseconds timeout) {
+std::unique_ptr<Ranks> join_ranks_at(StorePointer store, const Launch& launch, milliseconds timeout,
+                                     const OpenBackend& for_devices) {
   try {
     wait_for_all(*store, launch, timeout);
-    return std::make_unique<C10dRanks>(std::move(store), launch, timeout);
+    return std::make_unique<C10dRanks>(std::move(store), launch, timeout, for_devices);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -244,10 +262,11 @@ std::unique_ptr<Ranks> join_ranks_at(StorePointer store, const Launch& launch,
   }
 }
 
-std::unique_ptr<Ranks> join_ranks(const Launch& launch, milliseconds timeout) {
+std::unique_ptr<Ranks> join_ranks(const Launch& launch, milliseconds timeout,
+                                  const OpenBackend& for_devices) {
   if (launch.num_ranks == 1) return std::make_unique<OneRank>();
   quiet_c10d();
-  return join_ranks_at(open_store(launch, timeout), launch, timeout);
+  return join_ranks_at(open_store(launch, timeout), launch, timeout, for_devices);
 }
 
 }  // namespace lra::training

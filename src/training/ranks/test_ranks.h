@@ -15,7 +15,8 @@
 namespace lra::training {
 
 // Runs `work` on every rank at the same time; throws what the lowest rank that failed has thrown.
-inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& work) {
+inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& work,
+                     const OpenBackend& for_devices = {}) {
   std::signal(SIGPIPE, SIG_IGN);  // as in lra train: a lost rank is an error of the others
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(static_cast<size_t>(count));
@@ -25,7 +26,7 @@ inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& work) {
       const OneThread one_thread;
       try {
         const Launch launch{.rank = rank, .num_ranks = count, .address = "127.0.0.1"};
-        const auto ranks = join_ranks_at(store, launch, std::chrono::seconds(60));
+        const auto ranks = join_ranks_at(store, launch, std::chrono::seconds(60), for_devices);
         work(*ranks);
       } catch (...) {
         failures[static_cast<size_t>(rank)] = std::current_exception();
