@@ -53,6 +53,13 @@ ROWS = {model: TEXT for model in H100} | {
     "transformer, small, Image": ("image", "small", 50, ())} | {
     f"{model}, small, Text": ("text", "small", 32, ("train.precision=bf16",))
     for model in ("mamba2", "gated_deltanet", "gla", "min_gru")}
+# Reviews of a batch with their lengths, at most 4,000 bytes: the quantiles of IMDb's training split.
+REVIEWS = ("254,346,440,540,613,644,666,689,714,739,768,800,833,869,912,958,1002,1053,1114,1180,1259,1345,1439,1549,1679,1836,"
+           "2008,2237,2513,2917,3508,4000")
+REVIEW_MODELS = ("transformer", "synthesizer", "linear_transformer", "local", "s4d", "mamba")
+PADDED = "train.trim_padding=false"
+ROWS |= {f"{model}, reviews{', padded' if padded else ''}": ("text", "release", REVIEWS, ("task.length=4000", "train.precision=bf16", *padded))
+         for model in REVIEW_MODELS for padded in ((), (PADDED,))}
 # Bounds of --check, of the entries of a row that BOUNDED names. A row that exceeds one has a regression; lower them
 # with what is gained.
 BOUNDS = {"mega": (725, 1, 246, 5.6), "synthesizer": (295, 1, 104, 8.4), "mamba": (480, 1, 190, 7.4),
@@ -60,7 +67,7 @@ BOUNDS = {"mega": (725, 1, 246, 5.6), "synthesizer": (295, 1, 104, 8.4), "mamba"
           "linear_transformer": (190, 1, 80, 4.1), "s4d, small, Image": (295, 1, 97, 0.8), "s5": (300, 1, 83, 3.9),
           "chordmixer": (190, 1, 67, 3.2), "sinkhorn": (325, 1, 107, 5.2), "mamba2, small, Text": (305, 1, 338, 0.9),
           "gated_deltanet, small, Text": (370, 1, 228, 0.7), "gla, small, Text": (215, 1, 119, 0.5),
-          "min_gru, small, Text": (200, 1, 156, 0.7), "reformer": (390, 1, 77, 4.4)}
+          "min_gru, small, Text": (200, 1, 156, 0.7), "reformer": (390, 1, 77, 4.4), "transformer, reviews": (410, 1, 46, 3, 4)}
 BOUNDED = ("launches", "to_host", "passes", "peak_gb", "from_host")
 MOST_FROM_HOST = 2  # the batch and its labels
 
@@ -196,6 +203,15 @@ def calibration(rows):
     return markdown(["model", "ideal speeds", "reached speeds", "H100", "off by", "floor", "largest parts"], lines)
 
 
+def reviews(steps):
+    lines = []
+    for model in REVIEW_MODELS:
+        grouped, padded = steps[f"{model}, reviews"], steps[f"{model}, reviews, padded"]
+        lines.append([model, f"{padded['ms']:.1f}", f"{grouped['ms']:.1f}", f"{padded['ms'] / grouped['ms']:.1f}",
+                      f"{padded['launches']:,}", f"{grouped['launches']:,}"])
+    return markdown(["model", "ms, padded to the longest", "ms, in groups", "ratio", "launches, padded", "in groups"], lines)
+
+
 def misses(rows):
     """How far the ledger is off in the rows that it was fitted to, as a line."""
     off = [abs(r["ms"] / H100[r["model"]][0] - 1) for r in rows if r["preset"] == "release" and r["model"] in FITTED]
@@ -218,9 +234,9 @@ def kernel_table(kernels):
 
 
 def write_page(results):
-    rows = list(results["steps"].values())
+    rows = [step for name, step in results["steps"].items() if "reviews" not in name]
     page = (ROOT / "bench/gpu_ledger_page.md").read_text()
-    for name, table in (("CALIBRATION", calibration(rows)), ("MISSES", misses(rows)), ("COUNTS", counts(rows)),
+    for name, table in (("CALIBRATION", calibration(rows)), ("MISSES", misses(rows)), ("COUNTS", counts(rows)), ("REVIEWS", reviews(results["steps"])),
                         ("KERNELS", kernel_table(results.get("kernels", {})))):
         page = page.replace(f"{{{name}}}\n", table)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")

@@ -54,11 +54,13 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
 // The same on a GPU in elements, positions times width: a call takes the host the same time at any
-// width, and meanwhile the GPU could compute so many.
-inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22;
+// width, and meanwhile the GPU could compute so many; fewer where each takes it longer, in layers
+// whose cost is quadratic in the length. docs/results/gpu/ledger.md has what this gives.
+inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22, kQuadraticGroupCost = int64_t{1} << 20;
 // The cost in positions for a model of this width.
-inline int64_t group_cost_on(at::Device device, int64_t width) {
-  return device.is_cpu() ? kGroupCost : kGroupCostOfGpu / width;
+inline int64_t group_cost_on(at::Device device, int64_t width, bool is_quadratic) {
+  if (device.is_cpu()) return kGroupCost;
+  return (is_quadratic ? kQuadraticGroupCost : kGroupCostOfGpu) / width;
 }
 
 // The number of `lengths`, which ascend, in each group, and the length that these are padded to:

@@ -100,6 +100,12 @@ TEST(Layout, LeavesRowsAsTheyAreWhereGroupsDoNotPay) {
   EXPECT_FALSE(layout_of(at::full({3}, 41, at::kInt), 41, 0, at::kCPU).padding.mask_BL.defined());
 }
 
+TEST(Layout, HasFewerGroupsOnAGpuAndMoreOfThemWhereALayerIsQuadratic) {
+  EXPECT_EQ(group_cost_on(at::kCPU, 256, true), kGroupCost);
+  EXPECT_EQ(group_cost_on(at::kCUDA, 256, false), 16384);
+  EXPECT_EQ(group_cost_on(at::kCUDA, 256, true), 4096);
+}
+
 TEST(Layout, JoinsWhatItSplits) {
   const Layout layout = layout_of(at::tensor({40, 5, 33, 16}, at::kInt), 41, 0, at::kCPU);
   const Tensor x = ops::random_tensor({1, 2 * 16 + 2 * 41, 3}, 1);

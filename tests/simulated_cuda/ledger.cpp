@@ -1,7 +1,7 @@
 // One training step of a preset on a GPU that has no memory and computes nothing: prints what the
 // step would ask of one, a JSON object a line, for bench/gpu_ledger.py.
 //
-//   gpu_ledger TASK MODEL PRESET BATCH [SECTION.KEY=VALUE ...]
+//   gpu_ledger TASK MODEL PRESET BATCH|LENGTH,LENGTH,... [SECTION.KEY=VALUE ...]
 //
 // The operators of ops/cuda run as they are; a launch of one of our kernels is written down, and
 // LibTorch's operators give shapes (its kernels for the device `meta`). Arrays are addresses that
@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "cuda_runtime.h"
 #include "kernels/attention/visibility.h"
@@ -408,12 +409,20 @@ void launched(void* kernel, dim3 grid, dim3 block, size_t shared_bytes,
 
 // ---- the step
 
-training::Batch batch_of(const TaskShape& shape, int64_t examples) {
-  const int64_t rows = examples * shape.num_towers;
-  const Tensor tokens = at::ones({rows, shape.length}, at::kInt);
-  return {.input = training::input_of(tokens, {}, shape),
+// "32": so many examples of full length; "900,1200": examples of these lengths, padded to the
+// longest.
+training::Batch batch_of(const TaskShape& shape, const std::string& text) {
+  std::vector<int32_t> numbers;
+  std::istringstream in(text);
+  for (std::string number; std::getline(in, number, ',');) numbers.push_back(std::stoi(number));
+  const bool is_full = numbers.size() == 1;
+  const int64_t examples = is_full ? numbers[0] : static_cast<int64_t>(numbers.size());
+  const int64_t length = is_full ? shape.length : *std::ranges::max_element(numbers);
+  const Tensor tokens = at::ones({examples * shape.num_towers, length}, at::kInt);
+  const Tensor lengths_B = at::tensor(numbers, at::kInt).repeat_interleave(shape.num_towers);
+  return {.input = training::input_of(tokens, is_full ? Tensor() : lengths_B, shape),
           .labels_B = at::zeros({examples}, at::kLong),
-          .num_tokens = tokens.numel()};
+          .num_tokens = is_full ? tokens.numel() : lengths_B.sum().item<int64_t>()};
 }
 
 void print_ledger(const training::RunConfig& run, const TaskShape& shape, int64_t batch,
@@ -430,7 +439,7 @@ void print_ledger(const training::RunConfig& run, const TaskShape& shape, int64_
             << "}\n";
 }
 
-void count_step(const training::RunConfig& run, int64_t batch) {
+void count_step(const training::RunConfig& run, const std::string& batch) {
   const TaskShape shape = run.make_task()->shape();
   const training::TensorMemory memory(kPrivateDevice);
   const auto model = training::make_model(run, shape, kPrivateDevice);
@@ -442,7 +451,7 @@ void count_step(const training::RunConfig& run, int64_t batch) {
     is_recording = step == 1;  // what is made once is there then
     LRA_CHECK(stepper.step(std::span(&examples, 1), step, step).weights_are_finite);
   }
-  print_ledger(run, shape, batch, model, memory.peak_bytes());
+  print_ledger(run, shape, examples.labels_B.size(0), model, memory.peak_bytes());
 }
 
 }  // namespace
@@ -493,7 +502,7 @@ std::tuple<Tensor, Tensor, Tensor> library_attention_backward(const Tensor& grad
 int main(int argc, char** argv) {
   const std::vector<std::string> given(argv + 1, argv + argc);
   if (given.size() < 4) {
-    std::cerr << "gpu_ledger TASK MODEL PRESET BATCH [SECTION.KEY=VALUE ...]\n";
+    std::cerr << "gpu_ledger TASK MODEL PRESET BATCH|LENGTH,LENGTH,... [SECTION.KEY=VALUE ...]\n";
     return 2;
   }
   using namespace lra;
@@ -505,6 +514,6 @@ int main(int argc, char** argv) {
                             .scopes({at::RecordScope::FUNCTION}));
   count_step(
       training::resolve_run(given[0], given[1], given[2], 0, {}, {given.begin() + 4, given.end()}),
-      std::stoll(given[3]));
+      given[3]);
   return 0;
 }

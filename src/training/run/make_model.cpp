@@ -17,13 +17,13 @@ models::SequenceClassifier make_model(const RunConfig& run, const TaskShape& sha
                                       at::Device device) {
   if (run.is_whole_model()) refuse_whole_model(run.model);
   const TrainConfig& train = run.train;
+  const int64_t group_cost =
+      models::group_cost_on(device, run.model_config.embed_dim, run.mixer_spec().cost == "L^2");
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
       .recompute = train.recompute,
-      .group_cost = train.trim_padding
-                        ? std::optional(models::group_cost_on(device, run.model_config.embed_dim))
-                        : std::nullopt};
+      .group_cost = train.trim_padding ? std::optional(group_cost) : std::nullopt};
   const models::Output output = train.is_masked()
                                     ? (train.masked_loss == "l1" ? models::Output::kHiddenValues
                                                                  : models::Output::kHiddenTokens)
