@@ -1,6 +1,6 @@
 // Calls of symbols that became newer versions in glibc 2.35 and in the libstdc++ of GCC 12 go to
-// the versions before them, which do the same: the linker's --wrap sends them here. Only in wheels
-// (cmake/python.cmake).
+// the versions before them, which do the same: the linker's --wrap sends them here. Only with
+// LRA_PORTABLE (cmake/python.cmake).
 #include <condition_variable>
 #include <mutex>
 

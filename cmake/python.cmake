@@ -7,8 +7,8 @@ install(TARGETS lra lra_ops lra_python COMPONENT python
   RUNTIME DESTINATION ${python_folder} LIBRARY DESTINATION ${python_folder})
 install(DIRECTORY configs DESTINATION lra COMPONENT python)
 
-# With older versions of a few symbols a wheel made on Debian 12 also runs on RHEL 9 and its relatives (manylinux_2_34).
-if(SKBUILD)
+# With older versions of a few symbols a program made on Debian 12 also runs on RHEL 9 and its relatives (manylinux_2_34).
+if(LRA_PORTABLE)
   add_library(lra_older_symbols OBJECT cmake/older_symbols.cpp)
   set(newer_symbols hypot _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE)
   list(TRANSFORM newer_symbols PREPEND "LINKER:--wrap=")

@@ -9,7 +9,8 @@
 # keeping is copied to docs/results/gpu/conformance.log. The last line is "N passed, N failed"; the exit
 # code is 0 or 1, and 77 where there is no GPU.
 #
-#   LRA_PROGRAM     the program; without it tools/build builds it, with the LibTorch of LRA_TORCH
+#   LRA_PROGRAM     the program; without it tools/build builds it, with the LibTorch of LRA_TORCH, or
+#                   it is build/lra as tools/carry --gpu packed it
 #   LRA_PYTHON      any Python 3; default python3
 #   LRA_GPU_DEVICE  the device, default cuda. With cpu it runs without a GPU, all but test_gpu: a test
 #                   of this script, some ten minutes of two cores.
@@ -28,7 +29,7 @@ if [[ $device != cpu ]] && ! has_gpu; then
   exit 77
 fi
 if [[ -z ${LRA_PROGRAM-} ]]; then
-  "$root/tools/build"
+  if [[ ! -f $root/build/made_for ]]; then "$root/tools/build"; fi
   LRA_PROGRAM=$root/build/lra
 fi
 LRA_PYTHON=${LRA_PYTHON:-python3}

@@ -7,7 +7,7 @@
 # summary.txt. A part that is done is not run again, so the same call goes on after an interruption. The exit
 # code is 1 if a part failed or had no time, and 77 without a GPU.
 #
-#   LRA_PROGRAM        the program, with test_gpu beside it (tools/build); default build/lra
+#   LRA_PROGRAM        the program, with test_gpu beside it (tools/build, tools/carry --gpu); default build/lra
 #   LRA_GPU_SECONDS    time for all parts, default 840; a part that has less than 10 s left is not begun
 #   LRA_GPU_PARTS      parts, separated by spaces; default all, in this order
 #   LRA_GPU_DEVICE     the device, default cuda. With cpu every part runs at small sizes: a test of this
