@@ -9,8 +9,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NVCC = "echo 'Cuda compilation tools, release 13.0, V13.0.88'"
-# What tools/carry --gpu calls, but nvcc, which may be in the same folder of the system, and cmake.
-COMMANDS = "bash cat chmod cut dirname du env grep head mkdir python3 rm sed sort tar".split()
+# What tools/carry --gpu calls, but nvcc, which may be in the same folder of the system, and cmake and Python, which may be
+# scripts there that need others.
+COMMANDS = "bash cat chmod cut dirname du env grep head mkdir rm sed sort tar".split()
 
 
 class Carry(unittest.TestCase):
@@ -25,6 +26,7 @@ class Carry(unittest.TestCase):
         (self.folder / "bin").mkdir()
         for name in COMMANDS:
             (self.folder / "bin" / name).symlink_to(shutil.which(name))
+        (self.folder / "bin/python3").symlink_to(os.path.realpath(sys.executable))
         # Nothing is missing on this system, and nothing is built.
         self.command("tools/setup", 'echo "$LRA_TORCH/share/cmake"')
         self.command("tools/build", 'echo "$*" >built')
