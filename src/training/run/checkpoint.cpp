@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "base/config.h"
@@ -383,23 +384,23 @@ uint64_t checkpoint_bytes(const FlatParameters& parameters) {
   return bytes;
 }
 
-int64_t saves_ahead(const TrainConfig& train, int64_t step, int64_t at_most) {
-  int64_t count = 0;
-  for (; step < train.steps && count < at_most; ++count) {
-    const auto next = [&](int64_t every) {
-      return every > 0 ? (step / every + 1) * every : train.steps;
-    };
-    step = std::min({train.steps, next(train.eval_every), next(train.checkpoint_every)});
-  }
-  return count;
+int64_t saves_ahead(const TrainConfig& train, int64_t step) {
+  if (step >= train.steps) return 0;
+  // Multiples of `every` after the step and before the last one.
+  const auto between = [&](int64_t every) {
+    return every > 0 ? (train.steps - 1) / every - step / every : 0;
+  };
+  const int64_t a = train.eval_every, b = train.checkpoint_every;
+  const int64_t of_b = b > 0 ? a / std::gcd(a, b) : 0;  // the multiple of b that is one of a
+  const int64_t of_both = of_b > 0 && of_b <= train.steps / b ? of_b * b : 0;
+  return 1 + between(a) + between(b) - between(of_both);
 }
 
 void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
                          const TrainConfig& train, int64_t step, bool keeps_first) {
   const uint64_t first = keeps_first ? 1 : 0;
   const uint64_t kept = static_cast<uint64_t>(train.keep_checkpoints) + 2 + first;
-  const auto saves = static_cast<uint64_t>(saves_ahead(train, step, static_cast<int64_t>(kept)));
-  const uint64_t ahead = saves + (step == 0 ? first : 0);
+  const uint64_t ahead = static_cast<uint64_t>(saves_ahead(train, step)) + (step == 0 ? first : 0);
   const uint64_t one = checkpoint_bytes(parameters), there = bytes_below(folder.checkpoints());
   const uint64_t most = std::min(kept, ahead + (there + one / 2) / one);
   const uint64_t free = free_bytes(folder.path);

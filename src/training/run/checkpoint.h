@@ -100,8 +100,8 @@ std::string weights_hash(const FlatParameters& parameters);
 // tensor above the actual size.
 uint64_t checkpoint_bytes(const FlatParameters& parameters);
 
-// Steps after `step`, up to the last, at which a run will save; counts to `at_most`.
-int64_t saves_ahead(const TrainConfig& train, int64_t step, int64_t at_most);
+// Steps after `step`, up to the last, at which a run will save.
+int64_t saves_ahead(const TrainConfig& train, int64_t step);
 
 // Throws lra::Error (exit code 2) if the device has no room for the checkpoints that the run keeps
 // at one time: train.keep_checkpoints, the best, the one being written and, with `keeps_first`,

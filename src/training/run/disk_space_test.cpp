@@ -63,13 +63,15 @@ TEST(SavesAhead, AreThoseOfTheTrainer) {
       for (const int64_t checkpoint_every : {0, 1, 8, 20, 900}) {
         const TrainConfig train = schedule(steps, eval_every, checkpoint_every);
         for (int64_t step = 0; step <= steps; ++step) {
-          EXPECT_EQ(saves_ahead(train, step, INT64_MAX), counted_saves(train, step))
+          EXPECT_EQ(saves_ahead(train, step), counted_saves(train, step))
               << steps << " " << eval_every << " " << checkpoint_every << " " << step;
         }
       }
     }
   }
-  EXPECT_EQ(saves_ahead(schedule(1000000000, INT64_MAX, INT64_MAX), 0, INT64_MAX), 1);
+  EXPECT_EQ(saves_ahead(schedule(1000000000, INT64_MAX, INT64_MAX), 0), 1);
+  EXPECT_EQ(saves_ahead(schedule(1000000000, INT64_MAX, INT64_MAX - 1), 0), 1);
+  EXPECT_EQ(saves_ahead(schedule(1000000000, 10, 4), 0), 300'000'000);
 }
 
 TEST(Room, IsThereForAFewSmallOnesAndNotForAThousandMillion) {

@@ -128,13 +128,13 @@ struct Built {
 };
 
 Built built(const std::string& task, const std::string& model, const std::string& preset,
-            int64_t most_layers) {
+            int64_t most_layers, at::Device device = at::kCPU) {
   RunConfig run = resolve_run(task, model, preset, 0, {}, {});
   run.model_config.layers = std::min(run.model_config.layers, most_layers);
   TaskShape shape = run.make_task()->shape();
   shape.length = kShortLength;
   models::SequenceClassifier classifier(shape, run.model_config, run.mixer_spec(),
-                                        run.mixer_settings, run.seed);
+                                        run.mixer_settings, run.seed, {.device = device});
   return {std::move(run), shape, std::move(classifier)};
 }
 
@@ -151,7 +151,7 @@ void for_every_pair(Visit visit) {
 TEST(Presets, BuildModelsOfTheSizeThatTheDefinitionsGive) {
   for_every_pair([&](const std::string& task, const std::string& model) {
     for (const std::string& preset : preset_names(task, model)) {
-      const Built b = built(task, model, preset, 2);  // more are more of the same
+      const Built b = built(task, model, preset, 2, at::kMeta);  // more layers are more of the same
       EXPECT_EQ(b.model.num_parameters(), expected_parameters(b.run, b.shape)) << preset;
     }
   });
