@@ -1,4 +1,4 @@
-# What tools/carry --gpu packs: the program and test_gpu, as they lie in a build folder, and beside them the small
+# tools/carry --gpu packs the program and test_gpu, as they lie in a build folder, and beside them the small
 # libraries that a bare machine may lack. `torch` beside them is a link to the torch of that machine, made by
 # tools/use_torch.py.
 #
@@ -18,5 +18,6 @@ install(TARGETS lra lra_ops lra_python RUNTIME_DEPENDENCY_SET small_libraries
 install(TARGETS test_gpu RUNTIME_DEPENDENCY_SET small_libraries
   RUNTIME DESTINATION build/tests/simulated_cuda COMPONENT gpu)
 # LibTorch is the one there, and where it is, the libraries of C and C++ are, which must fit that system.
+string(REGEX REPLACE "([][+.*()^$?|])" "\\\\\\1" torch_pattern "${TORCH_INSTALL_PREFIX}")
 install(RUNTIME_DEPENDENCY_SET small_libraries PRE_EXCLUDE_REGEXES "^lib(c|m|stdc\\+\\+|gcc_s)\\.so" "^ld-linux"
-  POST_EXCLUDE_REGEXES "^${TORCH_INSTALL_PREFIX}/lib/" LIBRARY DESTINATION build COMPONENT gpu)
+  POST_EXCLUDE_REGEXES "^${torch_pattern}/lib/" LIBRARY DESTINATION build COMPONENT gpu)

@@ -37,7 +37,8 @@ set_target_properties(lra_ops PROPERTIES LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRAR
 
 # LibTorch has NCCL, but neither its header nor those of CUDA's libraries, which its own headers include: pip installs
 # both beside torch.
-find_path(NCCL_INCLUDE nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include)
+# Only that one fits: objects of c10d's classes, whose sizes depend on it, are made here and in LibTorch.
+find_path(NCCL_INCLUDE nccl.h PATHS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include NO_DEFAULT_PATH)
 find_path(CUSPARSE_INCLUDE cusparse.h
   HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${TORCH_INSTALL_PREFIX}/../nvidia/cu13/include)
 if(NCCL_INCLUDE AND CUSPARSE_INCLUDE)
@@ -45,4 +46,7 @@ if(NCCL_INCLUDE AND CUSPARSE_INCLUDE)
   list(TRANSFORM nccl_options PREPEND -isystem)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/training/ranks/nccl.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_DEFINITIONS "LRA_NCCL;USE_C10D_NCCL" COMPILE_OPTIONS "${nccl_options}")
+  message(STATUS "NCCL: ${NCCL_INCLUDE}/nccl.h")
+else()
+  message(STATUS "NCCL: none (it needs the headers that pip installs beside torch)")
 endif()

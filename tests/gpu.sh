@@ -135,17 +135,20 @@ PYTHON
 
 # on_two RUN BACKEND: two ranks, whose gradients are summed by BACKEND.
 on_two() {
-  local rank code=0
-  for rank in 1 0; do
-    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29517 \
+  local rank port tasks=()
+  port=$(free_port)
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
       "$LRA_PROGRAM" train listops transformer --preset small --data data --out "$1" --quiet --device "$device" \
       "${settings[@]}" --rank-backend "$2" >"$1.$rank.log" 2>&1 &
+    tasks+=($!)
   done
-  wait $! || code=$?
-  [[ $code == 0 ]] || fail "rank 0 ended with $code: $(tail -n 5 "$1.0.log")"
+  for rank in 0 1; do
+    wait "${tasks[rank]}" || fail "rank $rank by $2 ended with $?: $(tail -n 5 "$1.$rank.log")"
+  done
 }
 
-# A sum of two numbers has the same bits wherever it is made. On the CPU Gloo makes both.
+# A sum of two numbers has the same bits wherever it is made. Without GPUs Gloo makes it twice.
 two_ranks_sum_alike() {
   local backend=nccl
   [[ $device != cpu ]] || backend=gloo
@@ -223,7 +226,9 @@ for model in json.load(sys.stdin)["models"]: print(model["name"])')}
     for shard in 0 1 2 3; do jobs+=("test_gpu_$shard check test_gpu shard_of_gpu_tests $shard 4"); done
   fi
   jobs+=("moves checks_of_moves")
-  if [[ $device == cpu || $(nvidia-smi -L | wc -l) -ge 2 ]]; then jobs+=("ranks checks_of_ranks"); fi
+  if [[ $device == cpu || ($device == cuda && $(nvidia-smi -L | grep -c '^GPU') -ge 2) ]]; then
+    jobs+=("ranks checks_of_ranks")
+  fi
   for model in $models; do jobs+=("$model checks_of_model $model"); done
   in_parallel "${jobs[@]}"
   check "lra bench" measures

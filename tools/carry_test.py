@@ -9,9 +9,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NVCC = "echo 'Cuda compilation tools, release 13.0, V13.0.88'"
-# What tools/carry --gpu calls, but nvcc, which may be in the same folder of the system, and cmake and Python, which may be
-# scripts there that need others.
-COMMANDS = "bash cat chmod cut dirname du env grep head mkdir rm sed sort tar".split()
+# Commands that tools/carry --gpu calls. Tests make nvcc and cmake themselves, and python3 is that of this test.
+COMMANDS = "bash cat chmod cut dirname du env grep head mkdir realpath rm sed sort tar".split()
 
 
 class Carry(unittest.TestCase):
@@ -61,6 +60,7 @@ class Carry(unittest.TestCase):
     def test_what_is_no_version_of_torch_is_refused(self):
         for arguments in ((), ("2.11",), ("latest",), ("2.11.0+cu130",)):
             self.refused("expected a version of torch, such as 2.11.0", "--gpu", *arguments)
+        self.refused("unexpected '2.12.0'", "--gpu", "2.11.0", "2.12.0")
         self.refused("--gpu 2.9.1: expected torch 2.11 or later", "--gpu", "2.9.1")
 
     def test_a_compiler_for_gpus_is_needed(self):

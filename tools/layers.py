@@ -42,7 +42,7 @@ BUDGETS = {
     "data checks tasks": 14435,
     "kernels ops": 27855,
     "layers mixers models": 7695,
-    "training": 7310,
+    "training": 7330,
     "analysis python": 2785,
     "report": 8065,
     "cli compute": 8455,

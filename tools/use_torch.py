@@ -23,7 +23,7 @@ def stop(text: str) -> NoReturn:
 
 
 def build_of(torch: pathlib.Path) -> str:
-    """What the folder of a torch holds, in the words of build/made_for. Importing it would take seconds."""
+    """Describes a folder of torch in the words of build/made_for. Importing it would take seconds."""
     facts = runpy.run_path(str(torch / "version.py"))
     cuda = facts.get("cuda")
     return f"torch {facts['__version__'].split('+')[0]} for " + (f"CUDA {cuda.split('.')[0]}" if cuda else "CPUs")
@@ -37,10 +37,13 @@ def main() -> None:
     if spec is None or spec.origin is None:
         stop(f"{sys.executable} has no torch; run this with a Python that has {wanted}")
     torch = pathlib.Path(spec.origin).parent
-    if build_of(torch) != wanted:
-        stop(f"{sys.executable} has {build_of(torch)}; this program was made for {wanted}")
-    (BUILD / "torch").unlink(missing_ok=True)
-    (BUILD / "torch").symlink_to(torch)
+    try:
+        if build_of(torch) != wanted:
+            stop(f"{sys.executable} has {build_of(torch)}; this program was made for {wanted}")
+        (BUILD / "torch").unlink(missing_ok=True)
+        (BUILD / "torch").symlink_to(torch)
+    except OSError as error:
+        stop(f"{BUILD}/torch cannot be linked to {torch}: {error.strerror} ({error.filename})")
     try:
         done = subprocess.run([BUILD / "lra", "info"], capture_output=True, text=True)
     except OSError as error:  # another kind of processor

@@ -172,6 +172,15 @@ def _make_real(module: torch.nn.Module) -> None:
                     half._optim = optim
 
 
+def _resolve_buffers(module: torch.nn.Module) -> None:
+    """Computes conjugates that torch only notes on a buffer, since checkpoints read numbers as they lie in memory."""
+    resolved: dict[int, torch.Tensor] = {}
+    for part in module.modules():
+        for name, buffer in part._buffers.items():
+            if buffer is not None and (buffer.is_conj() or buffer.is_neg()):
+                part._buffers[name] = resolved.setdefault(id(buffer), buffer.resolve_conj().resolve_neg())
+
+
 _held: weakref.WeakValueDictionary[int, torch.nn.Module | torch.nn.Parameter] = (
     weakref.WeakValueDictionary()
 )
@@ -252,6 +261,7 @@ class Adapted:
         self.bf16 = bool(shape.task and shape.task.get("bf16"))
         _hold(module)
         _make_real(module)
+        _resolve_buffers(module)
         self.takes_context = hasattr(module, "forward_in_context")
         mask = None if self.takes_context else _mask_argument(getattr(module, "_orig_mod", module))  # of torch.compile
         self._mask = None if mask is None else mask.name

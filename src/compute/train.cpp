@@ -105,7 +105,8 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
               r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  resume with    %s\n", training::go_on_command({folder}, device).c_str());
+    std::printf("  resume with    %s\n",
+                training::go_on_command({folder}, device, r.provenance.ranks.value_or(1)).c_str());
 }
 
 // The weights of a run that its test figure is of, or a model.safetensors.
@@ -285,15 +286,16 @@ ExitCode train(const Program& program, const TrainArguments& a, training::Change
   if (a.go_on && std::filesystem::exists(folder.record())) {
     wanted.config.initial_weights = training::read_run(folder).config.initial_weights;
   }
+  const at::Device device(program.common.device);
   const auto ranks = training::join_ranks(
       launch_of_this_process(), std::chrono::seconds(a.rank_timeout_s),
-      a.rank_backend == "nccl" ? training::open_nccl : training::OpenBackend());
+      a.rank_backend == "nccl" ? training::nccl_on(device) : training::OpenBackend());
   const RunRecord record = train_on(*ranks, program, a, wanted, folder);
   if (ranks->is_first()) {
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
     } else {
-      print_summary(record, folder.path, at::Device(program.common.device));
+      print_summary(record, folder.path, device);
     }
     std::fflush(stdout);
   }

@@ -54,8 +54,8 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
 // The same on a GPU in elements, positions times width: a call takes the host the same time at any
-// width, and meanwhile the GPU could compute so many; fewer where each takes it longer, in layers
-// whose cost is quadratic in the length. docs/results/gpu/ledger.md has what this gives.
+// width, and meanwhile the GPU could compute so many. Layers of quadratic cost take longer for an
+// element, so they compute fewer. Results: docs/results/gpu/ledger.md.
 inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22, kQuadraticGroupCost = int64_t{1} << 20;
 // The cost in positions for a model of this width.
 inline int64_t group_cost_on(at::Device device, int64_t width, bool is_quadratic) {

@@ -13,10 +13,10 @@
 namespace lra::training {
 namespace {
 
-// For the stand-in what NCCL is for a GPU: tensors there are summed by the time that they are
-// waited for, and any other is refused.
+// A backend for the stand-in, as NCCL is one for a GPU: it sums tensors there when they are waited
+// for, and refuses others.
 struct SumsCounted {
-  std::atomic<int64_t> sums = 0, aborts = 0;
+  std::atomic<int64_t> waits = 0, sums = 0, aborts = 0;
 
   OpenBackend open() {
     return [this](const auto& store, const Launch& launch, auto timeout) {
@@ -29,6 +29,7 @@ struct SumsCounted {
     Work(SumsCounted& counted, c10d::Backend& host, at::Tensor x)
         : counted(counted), host(host), x(std::move(x)) {}
     bool wait(std::chrono::milliseconds) override {
+      ++counted.waits;
       std::vector<at::Tensor> copy = {x.cpu()};
       const bool done = host.allreduce(copy)->wait();
       x.copy_(copy[0]);
@@ -163,7 +164,7 @@ TEST(RanksOnADevice, DoNotWaitThereForALostOne) {
     EXPECT_THROW(ranks.wait(), LostRank);
   };
   on_ranks(2, work, counted.open());
-  EXPECT_EQ(counted.sums, 0);
+  EXPECT_EQ(counted.waits, 0);
   EXPECT_EQ(counted.aborts, 2);
 }
 

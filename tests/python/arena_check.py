@@ -193,7 +193,9 @@ class Drawn(NoMask):
     def __init__(self, d_model):
         super().__init__(d_model)
         self.register_buffer("order", torch.randperm(d_model))
-        self.register_buffer("turn", torch.polar(torch.ones(d_model), torch.rand(d_model)))
+        # A conjugate that is only noted, and the noted sign of its imaginary part.
+        self.register_buffer("turn", torch.polar(torch.ones(d_model), torch.rand(d_model)).conj())
+        self.register_buffer("tilt", self.turn.imag)
         self.register_buffer("keep", torch.rand(d_model) > 0.5)
         self.register_buffer("calls", torch.tensor(0))
 

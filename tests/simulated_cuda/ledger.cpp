@@ -425,13 +425,16 @@ training::Batch batch_of(const TaskShape& shape, const std::string& text) {
           .num_tokens = is_full ? tokens.numel() : lengths_B.sum().item<int64_t>()};
 }
 
-void print_ledger(const training::RunConfig& run, const TaskShape& shape, int64_t batch,
-                  const models::SequenceClassifier& model, int64_t peak) {
+void print_ledger(const training::RunConfig& run, const TaskShape& shape,
+                  const training::Batch& batch, const models::SequenceClassifier& model,
+                  int64_t peak) {
   for (const auto& [entry, count] : ledger) {
     std::cout << entry << ",\"count\":" << count << "}\n";
   }
   std::cout << "{\"step\":" << quoted(run.task + " " + run.model + " " + run.preset)
-            << ",\"rows\":" << batch * shape.num_towers << ",\"length\":" << shape.length
+            << ",\"rows\":" << batch.labels_B.size(0) * shape.num_towers
+            << ",\"length\":" << shape.length << ",\"tokens\":" << batch.num_tokens
+            << ",\"positions\":" << model.num_positions(batch.input)
             << ",\"width\":" << run.model_config.embed_dim
             << ",\"layers\":" << run.model_config.layers
             << ",\"parameters\":" << model.num_parameters()
@@ -451,7 +454,7 @@ void count_step(const training::RunConfig& run, const std::string& batch) {
     is_recording = step == 1;  // what is made once is there then
     LRA_CHECK(stepper.step(std::span(&examples, 1), step, step).weights_are_finite);
   }
-  print_ledger(run, shape, examples.labels_B.size(0), model, memory.peak_bytes());
+  print_ledger(run, shape, examples, model, memory.peak_bytes());
 }
 
 }  // namespace

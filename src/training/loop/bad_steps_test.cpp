@@ -237,7 +237,7 @@ TEST_F(BadSteps, ComeToTheSameEndWhereverARankIsLost) {
   const int64_t waits = resume_two("whole", 1'000'000);
   const RunRecord whole = read_record(folder("whole").record());
   EXPECT_GT(whole.roll_backs, 0);
-  for (int64_t lost_at = 8; lost_at < waits; lost_at += 3) {
+  for (int64_t lost_at = 8; lost_at < waits; lost_at += 4) {
     const std::string name = "lost" + std::to_string(lost_at);
     copy_killed_after("poisoned", name, kPoisonedAt);
     (void)resume_two(name, lost_at);

@@ -123,7 +123,7 @@ double Stepper::count_of_all(int64_t own, bool has_places) const {
   return count;
 }
 
-// This takes one message in addition to the gradients. Counts are exact as doubles. Sums go through
+// This takes one message in addition to the gradients. Counts are exact as doubles. It goes through
 // main memory, so results are read before the update; if a rank is lost, nothing has changed.
 void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   if (ranks_.count() == 1) return;

@@ -22,8 +22,9 @@
 
 namespace lra::training {
 
-std::string go_on_command(const RunFolder& folder, at::Device device) {
+std::string go_on_command(const RunFolder& folder, at::Device device, int64_t num_ranks) {
   std::vector<std::string> words = {"train", "--resume", folder.path};
+  if (num_ranks > 1) device.set_index(-1);  // each takes the one of its own number
   if (!device.is_cpu()) words.insert(words.end(), {"--device", device.str()});
   return command_text(words);
 }
@@ -53,8 +54,9 @@ RunRecord Trainer::run() {
     // The sum that failed belongs to a step, a validation or a test that has changed nothing yet,
     // or to a change of the weights.
     checkpoints_.save_last_step();
-    const Error error = lost.at_step(progress.step, "start the processes again, each with: " +
-                                                        go_on_command(folder, options.device));
+    const Error error =
+        lost.at_step(progress.step, "start the processes again, each with: " +
+                                        go_on_command(folder, options.device, ranks.count()));
     finish(RunStatus::kStopped, error.what());
     throw error;
   } catch (const std::exception& error) {

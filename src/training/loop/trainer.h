@@ -64,6 +64,6 @@ class Trainer : private RunState {
 };
 
 // The command that takes up a stopped run, for messages.
-std::string go_on_command(const RunFolder& folder, at::Device device);
+std::string go_on_command(const RunFolder& folder, at::Device device, int64_t num_ranks);
 
 }  // namespace lra::training

@@ -14,10 +14,11 @@ namespace lra::training {
 
 class GradientSum {
  public:
-  static constexpr int64_t kPieceBytes = int64_t{1} << 20;
-
   // Watches the parameters until it is destroyed; one at a time may. With one rank it does nothing.
-  GradientSum(FlatParameters& parameters, Ranks& ranks, int64_t piece_bytes = kPieceBytes);
+  GradientSum(FlatParameters& parameters, Ranks& ranks, int64_t piece_bytes);
+  // Pieces are larger on a GPU, where each costs a wait or a launch.
+  GradientSum(FlatParameters& parameters, Ranks& ranks)
+      : GradientSum(parameters, ranks, int64_t{parameters.gradients.is_cpu() ? 1 : 25} << 20) {}
   ~GradientSum();
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;

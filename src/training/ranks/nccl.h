@@ -5,11 +5,10 @@
 
 namespace lra::training {
 
-// An OpenBackend for float32 tensors of GPUs, each rank with a GPU of its own. A wait blocks until
-// the sum is there, and throws once `timeout` has passed. Throws lra::Error (2) if this program was
-// built without NCCL's header.
-c10::intrusive_ptr<c10d::Backend> open_nccl(const c10::intrusive_ptr<c10d::Store>& store,
-                                            const Launch& launch,
-                                            std::chrono::milliseconds timeout);
+// For float32 tensors on this GPU, one for each rank. Ranks connect when it is opened; one that
+// ends just then is not noticed. A wait blocks until the sum is there. Throws lra::Error (2) if
+// this program was built without NCCL's header; what it gives throws lra::Error (74) with NCCL's
+// reason if the GPUs cannot connect.
+OpenBackend nccl_on(at::Device gpu);
 
 }  // namespace lra::training

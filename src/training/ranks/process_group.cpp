@@ -172,7 +172,7 @@ class C10dRanks : public Ranks {
     sum(machines_);
   }
 
-  // Other ranks may have ended by an error: nobody is waited for.
+  // Without waiting for ranks that may have ended by an error.
   ~C10dRanks() override { give_up_devices(); }
 
   int64_t count_on_this_machine() const override {
@@ -215,24 +215,26 @@ class C10dRanks : public Ranks {
     try {
       of_devices_->abort();
     } catch (const std::exception&) {
-      // It waits for nobody then either.
+      // There is nothing left to end.
     }
     of_devices_ = {};
   }
 
   // The first rank to find out tells the others, whose connections break when it leaves.
   std::string what_was_lost(double waited_s) {
-    give_up_devices();
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
     const std::string mine = is_silent
                                  ? other_rank() + " did not answer within " + seconds_text(timeout_)
                                  : other_rank() + " was lost";
+    std::string first = mine;
     try {
       store_->setTimeout(kLastQuestion);
-      return store_->compareSet("lost", std::string(), mine);
+      first = store_->compareSet("lost", std::string(), mine);
     } catch (const std::exception&) {
-      return mine;  // the store went with the rank
+      // The store went with the rank.
     }
+    give_up_devices();
+    return first;
   }
 
   const milliseconds timeout_;

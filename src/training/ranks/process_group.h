@@ -14,8 +14,7 @@
 
 namespace lra::training {
 
-// Opens what adds up tensors of a device where they are, at the first sum or before. `timeout`: its
-// longest wait for another rank.
+// Opens a backend that sums tensors of a device in place. `timeout`: its longest wait for a sum.
 using OpenBackend = std::function<c10::intrusive_ptr<c10d::Backend>(
     const c10::intrusive_ptr<c10d::Store>& store, const Launch& launch,
     std::chrono::milliseconds timeout)>;

@@ -53,8 +53,8 @@ class Ranks {
   virtual int64_t count_on_this_machine() const = 0;
 
   // Begins to add up a contiguous tensor of any device over all ranks, in place: all get the same
-  // bits, as does every run with the same number of ranks. It must not be touched until wait(). All
-  // ranks begin their sums in one order.
+  // bits, as does every run with the same number of ranks (with NCCL: on the same machines). It
+  // must not be touched until wait(). All ranks begin their sums in one order.
   virtual void begin_sum(const at::Tensor& x) = 0;
   // Waits until all sums that were begun are done. Throws LostRank; their tensors may hold anything
   // then.
