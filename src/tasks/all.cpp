@@ -10,10 +10,9 @@
 namespace lra::tasks {
 namespace {
 
-constinit const std::array kAllTasks = {&kListOpsTask, &kTextTask,          &kRetrievalTask,
-                                        &kImageTask,   &kPathfinderTask,    &kPathfinder64Task,
-                                        &kPathXTask,   &kPathfinder256Task, &kRecallTask,
-                                        &kStateTask,   &kCustomTask};
+#define LRA_SPEC_OF(NAME) &k##NAME##Task,
+constinit const std::array kAllTasks = {LRA_ALL_TASKS(LRA_SPEC_OF)};
+#undef LRA_SPEC_OF
 
 // The archive calls two tasks otherwise than the paper does, and people call some by their data.
 constexpr std::pair<std::string_view, const TaskSpec*> kOtherNames[] = {
