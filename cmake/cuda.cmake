@@ -36,8 +36,8 @@ target_include_directories(lra_ops PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTOR
 set_target_properties(lra_ops PROPERTIES LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRARY None)
 
 # LibTorch has NCCL, but neither its header nor those of CUDA's libraries, which its own headers include: pip installs
-# both beside torch.
-# Only that one fits: objects of c10d's classes, whose sizes depend on it, are made here and in LibTorch.
+# both beside torch. No other nccl.h fits: objects of c10d's classes, whose sizes depend on it, are made here and in
+# LibTorch.
 find_path(NCCL_INCLUDE nccl.h PATHS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include NO_DEFAULT_PATH)
 find_path(CUSPARSE_INCLUDE cusparse.h
   HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${TORCH_INSTALL_PREFIX}/../nvidia/cu13/include)
