@@ -10,10 +10,18 @@
 namespace lra::tasks {
 
 // NAME is the TaskSpec kNAMETask of its source: those of the paper, diagnostic ones, own data.
-#define LRA_ALL_TASKS(USE)                                                         \
-  USE(ListOps)                                                                     \
-  USE(Text) USE(Retrieval) USE(Image) USE(Pathfinder) USE(Pathfinder64) USE(PathX) \
-      USE(Pathfinder256) USE(Recall) USE(State) USE(Custom)
+#define LRA_ALL_TASKS(USE) \
+  USE(ListOps)             \
+  USE(Text)                \
+  USE(Retrieval)           \
+  USE(Image)               \
+  USE(Pathfinder)          \
+  USE(Pathfinder64)        \
+  USE(PathX)               \
+  USE(Pathfinder256)       \
+  USE(Recall)              \
+  USE(State)               \
+  USE(Custom)
 #define LRA_DECLARE_TASK(NAME) extern const TaskSpec k##NAME##Task;
 LRA_ALL_TASKS(LRA_DECLARE_TASK)
 #undef LRA_DECLARE_TASK
