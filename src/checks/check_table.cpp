@@ -367,8 +367,7 @@ constexpr std::array kChecks = {
           "shuffle the rows before they are split", true, classes},
     Check{"blank", Level::kWarning,
           "More than 1 % of a split's examples are empty, or 5 % of its sequences hold one value "
-          "that "
-          "is not usual in the others.",
+          "that is not usual in the others.",
           "look for empty files", true, blank},
     Check{"shift", Level::kWarning,
           "The lengths, or the mean or deviation of a channel, differ from train's by two "

@@ -19,8 +19,7 @@ struct SweepSettings {
     f("seed", seed, "seed of the draws", at_least(0));
     f("halving", halving,
       "stop hopeless settings early: at each of a few validations, the better one in this many "
-      "goes "
-      "on; 0: train all to the end",
+      "goes on; 0: train all to the end",
       between(0, 1000));
   }
 };

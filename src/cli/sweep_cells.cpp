@@ -82,8 +82,7 @@ void refuse_incomparable(const Suite& suite, const Cell& cell) {
   if (cell.config.make_task()->validation() == "test") {
     refuse("sweep", cell.task + " validates on its test set, which must not choose settings",
            "a validation set of its own",
-           "add --set task.validation=heldout (in a suite: validation = \"heldout\" "
-           "in [" +
+           "add --set task.validation=heldout (in a suite: validation = \"heldout\" in [" +
                cell.task + ".task])");
   }
   if (suite.sweep->settings.halving == 0) return;

@@ -69,8 +69,7 @@ void add_train(CLI::App& app, Program& program) {
   auto* init_from = option("--init-from", a->init_from,
                            "start with the weights of this run, or of a model.safetensors; the run "
                            "is then in the free-for-all division, or self-pretrained if they come "
-                           "from a run with train.objective=masked "
-                           "on the same data");
+                           "from a run with train.objective=masked on the same data");
   command
       ->add_flag("--init-partial", a->init_partial,
                  "with --init-from: initialize at random the tensors that have no counterpart of "

@@ -119,8 +119,7 @@ void write_suite(const std::string& file, const ConfigTable& suite) {
   refuse(file,
          is_ours ? "is a sweep with other models or settings for all runs"
                  : "was not written by 'lra tune'",
-         is_ours ? "the command that began it, with the same or other values to "
-                   "compare"
+         is_ours ? "the command that began it, with the same or other values to compare"
                  : "no such file",
          "choose another --out");
 }

@@ -60,6 +60,7 @@ struct LayerSpec {
   // [mixer] with every setting written out. Throws lra::Error for a bad one.
   ConfigTable (*resolve)(const ConfigTable& config) = nullptr;
 
+  bool is_quadratic() const { return cost == "L^2"; }
   // The layer with these settings. Defined where layers are (make.cpp).
   std::shared_ptr<SequenceLayer> make(const layers::Initializer& init, const ConfigTable& config,
                                       const LayerShape& shape) const;

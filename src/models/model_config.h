@@ -48,8 +48,7 @@ struct ModelConfig {
       one_of({"mlp", "glu", "none"}));
     f("dropout_kind", dropout_kind,
       "element: drops single numbers; tied: drops whole channels along the sequence, at the "
-      "outputs "
-      "of mixers and feed-forward layers",
+      "outputs of mixers and feed-forward layers",
       one_of({"element", "tied"}));
     f("residual", residual, "add the input of mixer and feed-forward layer to their output");
     f("pooling", pooling,

@@ -238,8 +238,7 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "feed_forward(Tensor x, Tensor w1, Tensor b1, Tensor w2, Tensor b2, float dropout=0.0, int "
-      "key=0, Tensor? norm_weight=None, Tensor? norm_bias=None, int? residual_key=None) -> "
-      "Tensor");
+      "key=0, Tensor? norm_weight=None, Tensor? norm_bias=None, int? residual_key=None) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) { m.impl("feed_forward", feed_forward_impl); }

@@ -1,5 +1,4 @@
-// A task: the source and shape of its examples. Adding one = one .cpp, one TOML under
-// configs/tasks, its spec in all.h and in the table of all.cpp.
+// A task: the source and shape of its examples.
 //
 // Goals of the room `tasks`: the published data and generators bit by bit, the differences
 // documented, and users' own data as equals of them. Non-goals: augmentation, tokenizers, tasks
@@ -33,8 +32,7 @@ namespace lra::tasks {
 struct MakeOptions {
   std::string out;
   uint64_t seed = 0;
-  std::optional<int64_t> num_train = {}, num_val = {},
-                         num_test = {};  // the task's own sizes when absent
+  std::optional<int64_t> num_train = {}, num_val = {}, num_test = {};  // absent: the task's own
 };
 
 // A dataset that an import wrote and did not publish yet, and what its files alone told.
@@ -93,8 +91,8 @@ class Task {
   virtual void make(const MakeOptions& options, Progress& progress) const;
 
   // Reads an official layout into a folder that is not published yet; the progress counts examples.
-  // Throws
-  // lra::Error that names file and line (or archive entry) for data that is not as it must be.
+  // Throws lra::Error that names file and line (or archive entry) for data that is not as it must
+  // be.
   virtual ImportedData import(const std::vector<std::string>& sources, const std::string& out,
                               Progress& progress) const = 0;
   // The raw official data under a data root, as arguments for import; empty when there is none.
@@ -107,15 +105,13 @@ class Task {
   virtual checks::ExpectedData expected(const Dataset& dataset) const = 0;
   // The facts that the checks of this data compare its examples with.
   checks::DataFacts data_facts(const Dataset& dataset) const;
-  // Why the examples of imported data are not the published ones, for a task that can tell by
-  // looking at them; empty if they may be.
+  // Why the examples of imported data are not the published ones; empty where no look can tell.
   virtual std::string other_benchmark(const Dataset&) const { return ""; }
   // Facts about what an import read, for a task whose files may have any columns.
   virtual std::vector<checks::Fact> reading(const Dataset&) const { return {}; }
   // Facts about the examples: those of every task, to which a task may add its own.
   virtual std::vector<checks::Fact> check(const Dataset& dataset) const;
-  // The example for people: the text, the expression tree, the picture. Safe to print on a
-  // terminal.
+  // The example for people, safe on a terminal: the text, the expression tree, the picture.
   virtual std::string render(const Split& split, int64_t example) const = 0;
   // One token in readable form: a gray value, a character, a symbol.
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }

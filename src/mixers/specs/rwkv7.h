@@ -20,8 +20,7 @@ struct Rwkv7Config {
   void fields(auto& f) {
     f("head_channels", head_channels,
       "width of a key and of a value; 0: a divisor of the model's width of at most a quarter of "
-      "it, "
-      "or a half, and 64",
+      "it, or a half, and 64",
       between(0, 65536));
     f("rank", rank,
       "rank of what decays and rates see of a token; 0: 2.5 sqrt(D), a multiple of 32",

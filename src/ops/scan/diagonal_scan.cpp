@@ -66,8 +66,7 @@ Tensor diagonal_scan(const DiagonalScanInput& in) {
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
-      "diagonal_scan(Tensor x, Tensor a, Tensor c, Tensor? skip=None, Tensor? mask=None) -> "
-      "Tensor",
+      "diagonal_scan(Tensor x, Tensor a, Tensor c, Tensor? skip=None, Tensor? mask=None) -> Tensor",
       composed_diagonal_scan);
   m.def(
       "diagonal_scan_backward(Tensor grad, Tensor x, Tensor a, Tensor c, Tensor? skip, Tensor? "

@@ -191,9 +191,8 @@ constinit const TaskSpec kImageTask = task_spec<ImageTask, ImageConfig>({
     .paper = "Tay et al. 2021; Krizhevsky 2009",
     .version = 1,
     .sources = "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
-               "archive "
-               "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
-               "train/<number>_<class>.png and test/<number>_<class>.png",
+               "archive of it; or a folder with train/<class>/*.png and test/<class>/*.png, or "
+               "with train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kImageRemote,
     .mask_fraction = 0.5,
 });

@@ -389,8 +389,7 @@ constinit const TaskSpec kListOpsTask = task_spec<ListOpsTask, ListOpsConfig>({
     .paper = "Tay et al. 2021; Nangia and Bowman 2018",
     .version = 1,
     .sources = "the folder listops-1000, or one above it, such as lra_release; or the files "
-               "basic_train.tsv, "
-               "basic_val.tsv and basic_test.tsv",
+               "basic_train.tsv, basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
     .mask_fraction = 0.1,
 });

@@ -18,7 +18,7 @@ models::SequenceClassifier make_model(const RunConfig& run, const TaskShape& sha
   if (run.is_whole_model()) refuse_whole_model(run.model);
   const TrainConfig& train = run.train;
   const int64_t group_cost =
-      models::group_cost_on(device, run.model_config.embed_dim, run.mixer_spec().cost == "L^2");
+      models::group_cost_on(device, run.model_config.embed_dim, run.mixer_spec().is_quadratic());
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
