@@ -7,8 +7,6 @@
 #include <numeric>
 
 #include "base/other_names.h"
-#include "base/quoted.h"
-#include "base/text_format.h"
 
 namespace lra {
 namespace {

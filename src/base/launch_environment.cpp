@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/parsed_number.h"
 #include "base/quoted.h"
-#include "base/text_format.h"
 
 namespace lra {
 namespace {

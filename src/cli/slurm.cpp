@@ -1,12 +1,14 @@
 #include "cli/slurm.h"
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
-#include <regex>
 #include <sstream>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/command_text.h"
+#include "base/parsed_number.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
@@ -18,12 +20,11 @@ namespace {
 // The value of an option on an #SBATCH line. sbatch knows quotes and backslashes there, and no
 // variables or commands; a line cannot be continued.
 std::string sbatch_word(const std::string& word, const std::string& where) {
-  static const std::regex control("[[:cntrl:]]"), plain("[[:alnum:]_./=:,+@%-]+");
-  if (std::regex_search(word, control)) {
+  if (std::ranges::any_of(word, [](unsigned char c) { return std::iscntrl(c) != 0; })) {
     refuse(where, "'" + word + "' has a control character, which sbatch does not accept", "",
            "choose another name");
   }
-  if (std::regex_match(word, plain)) return word;
+  if (shell_word(word) == word) return word;
   std::string quoted = "\"";
   for (const char c : word) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -45,22 +46,30 @@ std::string log_pattern(const std::string& out, const std::string& name) {
   return pattern + "/" + name + ".log";
 }
 
+// The numbers of "1:02:03"; none of other text.
+std::vector<int64_t> clock_numbers(std::string_view text) {
+  std::vector<int64_t> numbers;
+  for (;;) {
+    const size_t end = std::min(text.find(':'), text.size());
+    const auto number = parsed_number<uint32_t>(text.substr(0, end));
+    if (!number) return {};
+    numbers.push_back(*number);
+    if (end == text.size()) return numbers;
+    text.remove_prefix(end + 1);
+  }
+}
+
 // Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
 // other text and for 0, which means no limit.
-std::optional<int64_t> slurm_seconds(const std::string& limit) {
-  static const std::regex form(R"((?:(\d{1,6})-)?(\d{1,8})(?::(\d{1,8}))?(?::(\d{1,8}))?)");
-  std::smatch parts;
-  if (!std::regex_match(limit, parts, form)) return std::nullopt;
-  std::vector<int64_t> numbers;
-  for (size_t i = 2; i < parts.size() && parts[i].matched; ++i) {
-    numbers.push_back(std::stoll(parts[i]));
-  }
+std::optional<int64_t> slurm_seconds(std::string_view limit) {
+  const size_t dash = limit.find('-');
+  const auto days = parsed_number<uint32_t>(dash == limit.npos ? "0" : limit.substr(0, dash));
+  std::vector<int64_t> numbers = clock_numbers(limit.substr(dash + 1));  // all without a dash
+  if (!days || numbers.empty() || numbers.size() > 3) return std::nullopt;
   // After days the first number is hours; else one or two numbers begin with minutes.
-  const bool begins_with_hours = parts[1].matched || numbers.size() == 3;
-  numbers.insert(numbers.begin(), begins_with_hours ? 0 : 1, 0);
+  numbers.insert(numbers.begin(), dash != limit.npos || numbers.size() == 3 ? 0 : 1, 0);
   numbers.resize(3);
-  const int64_t days = parts[1].matched ? std::stoll(parts[1]) : 0;
-  const int64_t seconds = ((days * 24 + numbers[0]) * 60 + numbers[1]) * 60 + numbers[2];
+  const int64_t seconds = ((int64_t{*days} * 24 + numbers[0]) * 60 + numbers[1]) * 60 + numbers[2];
   return seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
 

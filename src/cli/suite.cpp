@@ -10,7 +10,6 @@
 
 #include "base/command_text.h"
 #include "base/stop_flag.h"
-#include "base/text_format.h"
 #include "cli/child_process.h"
 #include "cli/compute.h"
 #include "cli/device.h"

@@ -145,7 +145,7 @@ void warn_of_other_device(const SlurmJob& job, const Program& program) {
     say(program, "warning: the runs get GPUs and use the CPU; add --device cuda to use the GPUs");
   if (uses && !asks)
     say(program, "warning: --device " + job.device +
-                     " without --gres, as in --gres gpu:1: " + "the cluster may give no GPU");
+                     " without --gres, as in --gres gpu:1: the cluster may give no GPU");
 }
 
 }  // namespace

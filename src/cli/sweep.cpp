@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <regex>
 #include <set>
 
+#include "base/command_text.h"
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/quoted.h"
@@ -30,18 +30,18 @@ std::optional<double> number_of(const std::string& text) {
 }
 
 // The bounds of "LOW:HIGH" or "LOW:HIGH:log"; nothing for other text.
-std::optional<Varied> range_of(const std::string& text) {
-  static const std::regex form("([^:]+):([^:]+)(:log)?"), whole("-?[0-9]+:-?[0-9]+(:log)?");
-  std::smatch parts;
-  constexpr size_t kMaxBytes = 100;  // std::regex recurses for each byte
-  if (text.size() > kMaxBytes || !std::regex_match(text, parts, form)) return std::nullopt;
-  const auto low = number_of(parts[1]), high = number_of(parts[2]);
+std::optional<Varied> range_of(std::string text) {
+  const bool is_log = text.ends_with(":log");
+  if (is_log) text.erase(text.rfind(':'));
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto low = number_of(text.substr(0, colon)), high = number_of(text.substr(colon + 1));
   if (!low || !high) return std::nullopt;
   return Varied{.low = *low,
                 .high = *high,
                 .is_range = true,
-                .is_log = parts[3].matched,
-                .is_whole = std::regex_match(text, whole)};
+                .is_log = is_log,
+                .is_whole = text.find_first_not_of("-0123456789:") == std::string::npos};
 }
 
 // Settings that change what the validation accuracy is measured on, or of what.
@@ -160,10 +160,7 @@ std::string name_of(const std::string& text) {
   constexpr size_t kMaxBytes = 60;
   std::string name = text;
   std::erase(name, ' ');
-  const bool is_plain =
-      name.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=+-") ==
-      std::string::npos;
+  const bool is_plain = shell_word(name) == name && name.find_first_of("/:@%") == std::string::npos;
   return is_plain && name.size() <= kMaxBytes ? name : to_hex(hash64(text));
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
-#include "base/text_format.h"
 #include "data/files.h"
 #include "data/new_folder.h"
 #include "data/tar_archive.h"

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
-#include "base/text_format.h"
 #include "io/atomic_file.h"
 
 namespace lra {

@@ -15,7 +15,6 @@
 #include "data/files.h"
 #include "data/new_folder.h"
 #include "data/stopping.h"
-#include "io/atomic_file.h"
 
 namespace lra {
 namespace {

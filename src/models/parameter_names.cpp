@@ -1,7 +1,7 @@
 #include "models/parameter_names.h"
 
+#include <cctype>
 #include <map>
-#include <regex>
 
 #include "layers/layer.h"
 
@@ -9,9 +9,13 @@ namespace lra::models {
 namespace {
 
 // LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
-std::string state_name(const std::string& name) {
-  static const std::regex layer("layers_([0-9]+)");
-  return std::regex_replace(name, layer, "layers.$1");
+std::string state_name(std::string name) {
+  constexpr std::string_view kLayer = "layers_";
+  for (size_t end = 0; (end = name.find(kLayer, end)) != std::string::npos;) {
+    end += kLayer.size();
+    if (std::isdigit(static_cast<unsigned char>(name[end]))) name[end - 1] = '.';
+  }
+  return name;
 }
 
 }  // namespace

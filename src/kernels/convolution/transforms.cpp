@@ -58,7 +58,7 @@ struct Row {
 };
 
 template <typename T>
-TransformParts<T> choose_parts() {
+TransformParts<T> choose_transform_parts() {
   LRA_RETURN_BEST(T, Op::kConvolution, transform_parts<T>());
 }
 
@@ -104,7 +104,7 @@ TransformParts<T> ref::transform_parts() {
 
 template <typename T>
 void convolve_by_transforms(const Convolution<T>& p) {
-  const auto parts = choose_parts<T>();
+  const auto parts = choose_transform_parts<T>();
   const FourierPlan<Wide<T>> plan(circle_size(p));
   const auto tables = plan.tables();
   for_each_task(p, tables.size, [&](const TransformTask& task, int64_t, Wide<T>* space) {
@@ -116,7 +116,7 @@ template <typename T>
 void convolution_gradients_by_transforms(const Convolution<T>& p, const T* grad, T* grad_x,
                                          Wide<T>* grad_kernel) {
   using W = Wide<T>;
-  const auto parts = choose_parts<T>();
+  const auto parts = choose_transform_parts<T>();
   const FourierPlan<W> plan(circle_size(p));
   const auto tables = plan.tables();
   const int64_t count = grad_kernel == nullptr ? 0 : p.width * p.channels;

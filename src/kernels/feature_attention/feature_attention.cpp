@@ -10,7 +10,7 @@ namespace lra::kernels {
 namespace {
 
 template <typename T>
-FeatureParts<T> choose_parts() {
+FeatureParts<T> choose_feature_parts() {
   if constexpr (std::is_same_v<T, Bf16>) {
     const Isa isa = choose(Op::kFeatureAttentionBf16);
     LRA_RETURN_TILES_CALL(isa, feature_parts<T>());
@@ -74,7 +74,7 @@ class Runs {
 
 template <typename T>
 void feature_attention_forward(const FeatureAttentionForward<T>& p) {
-  const FeatureParts<T> parts = choose_parts<T>();
+  const FeatureParts<T> parts = choose_feature_parts<T>();
   const Runs<T> runs(p.problem);
   runs.sum(p.sums, [&](const FeatureRows& rows, int64_t, Wide<T>* sums) {
     parts.sum_features(p.problem, rows, sums);
@@ -86,7 +86,7 @@ void feature_attention_forward(const FeatureAttentionForward<T>& p) {
 
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p) {
-  const FeatureParts<T> parts = choose_parts<T>();
+  const FeatureParts<T> parts = choose_feature_parts<T>();
   const Runs<T> runs(p.problem);
   const auto grad_sums =
       std::make_unique_for_overwrite<Wide<T>[]>(static_cast<size_t>(runs.all_sums()));

@@ -14,7 +14,6 @@
 #include "data/stopping.h"
 #include "data/tar_archive.h"
 #include "data/text_lines.h"
-#include "io/atomic_file.h"
 #include "io/byte_reader.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/text_format.h"
 #include "data/files.h"
 #include "data/png_image.h"
 #include "data/stopping.h"

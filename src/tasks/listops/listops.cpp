@@ -17,7 +17,6 @@
 #include "data/files.h"
 #include "data/new_folder.h"
 #include "data/stopping.h"
-#include "io/atomic_file.h"
 #include "io/input_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"

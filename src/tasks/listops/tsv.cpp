@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/quoted.h"
-#include "base/text_format.h"
 #include "data/files.h"
 #include "data/manifest.h"
 

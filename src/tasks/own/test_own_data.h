@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "data/test_fixtures.h"
-#include "io/atomic_file.h"
 #include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"

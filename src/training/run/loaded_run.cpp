@@ -5,7 +5,6 @@
 
 #include "base/quoted.h"
 #include "data/files.h"
-#include "io/atomic_file.h"
 #include "mixers/python_layer.h"
 #include "tasks/prepare_data.h"
 #include "training/run/make_model.h"
