@@ -1,5 +1,6 @@
 """lra.data: arrays of prepared data, batches, the trainer's order, what a person sees."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -250,12 +251,26 @@ class OwnData(unittest.TestCase):
 
 
 class Tasks(unittest.TestCase):
-    def test_shapes_are_those_of_the_program(self):
-        for row in json.loads(program("list", "tasks", "--json"))["tasks"]:
-            if row["name"] == "custom":  # its shape is that of its data
-                continue
-            task = lra.data.TASKS[row["name"]]
-            self.assertEqual((task.length, task.classes), (row["length"], row["classes"]))
+    def test_shapes_are_the_published_ones(self):
+        shapes = {name: dataclasses.astuple(task)[1:] for name, task in lra.data.TASKS.items()}
+        self.assertNotIn("custom", shapes)  # its shape is that of its data
+        self.assertEqual(shapes["listops"], (2000, 17, 10, 1, True, 0))
+        self.assertEqual(shapes["retrieval"], (4000, 257, 2, 2, True, 0))
+        self.assertEqual(shapes["pathx"], (128 * 128, 256, 2, 1, False, 0))
+
+    def test_diagnostic_data_states_its_shape(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for name, settings, shape in (("recall", ["task.vocabulary=64", "task.pairs=2"], (65, 32)),
+                                          ("state", ["task.group=z60"], (61, 60))):
+                sets = [word for setting in [*settings, "task.length=16"] for word in ("--set", setting)]
+                program("data", "make", name, "--train", "20", "--val", "5", "--test", "5", "--out",
+                        f"{scratch}/{name}", *sets)
+                split = lra.data.load(name, "train", scratch)
+                self.assertEqual((split.task.length, split.task.vocabulary, split.task.classes), (16, *shape))
+                self.assertEqual(split.decode(0).tolist(), split[0].tokens.tolist())
+                manifest = json.loads(pathlib.Path(scratch, name, "manifest.json").read_text())
+                del manifest["settings"]["token_ids"]  # as earlier versions made it
+                self.assertEqual(lra.data._task_of(manifest), split.task)
 
 
 if __name__ == "__main__":

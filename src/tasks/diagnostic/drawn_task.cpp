@@ -56,6 +56,8 @@ void DrawnTask::make(const MakeOptions& options, Progress& progress) const {
   Manifest manifest = generated_manifest(spec_, settings_, options.seed, all);
   manifest.token_bytes = token_bytes();
   manifest.source_hash = hash_of_settings(manifest.settings);
+  manifest.settings["token_ids"] = std::to_string(shape_.vocabulary);  // for Python
+  manifest.settings["classes"] = std::to_string(shape_.num_classes);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (shape_.length * token_bytes() + 16));
   FirstSeen seen;
