@@ -119,6 +119,7 @@ TEST_P(EveryMixer, ComesBackFromAFileByName) {
       testing::TempDir() + "mixer_" + std::string(GetParam()->name) + ".safetensors";
   const at::NoGradGuard no_grad;
   const auto first = tested(17).make(at::kFloat, 1), second = tested(17).make(at::kFloat, 2);
+  if (state_of(*first).empty()) GTEST_SKIP() << "has no tensors";
   const Tensor x = ops::random_tensor({3, 17, 6}, 5, at::kFloat);
   const Tensor expected = first->forward(x, {});
   EXPECT_FALSE(at::equal(second->forward(x, {}), expected));
@@ -131,6 +132,7 @@ TEST_P(EveryMixer, ComesBackFromAFileByName) {
 TEST_P(EveryMixer, IsMadeFromItsSeed) {
   const auto state = [&](uint64_t seed) { return state_of(*tested(17).make(at::kFloat, seed)); };
   const auto first = state(1), again = state(1), other = state(2);
+  if (first.empty()) GTEST_SKIP() << "has no tensors";
   size_t same = 0;  // some tensors are not drawn
   for (size_t i = 0; i < first.size(); ++i) {
     EXPECT_TRUE(at::equal(first[i].second, again[i].second)) << first[i].first;
