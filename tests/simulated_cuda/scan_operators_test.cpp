@@ -92,20 +92,28 @@ Problem state_problem(int64_t length, int64_t states, bool bidirectional, const 
           mask};
 }
 
+enum class Rule { kNone, kDelta, kDeltaWithReads };
+
 // Three heads, which share one key; the last runs from the end. Padding holds NaN.
-Problem matrix_problem(int64_t length, int64_t keys, int64_t values, bool decays_of_rows,
-                       bool delta, const Tensor& mask) {
+Problem matrix_problem(int64_t length, int64_t keys, int64_t values, bool decays_of_rows, Rule rule,
+                       const Tensor& mask) {
+  const bool delta = rule != Rule::kNone, reads = rule == Rule::kDeltaWithReads;
   const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
-    return matrix_scan(
-        {in[0], in[1], in[2], -in[3].square(), delta ? in[4].square() : Tensor(), 1, valid, delta});
+    const size_t first = in.size() - (delta ? 2 : 1);  // of decays and beta, behind activations
+    return matrix_scan({in[0], in[1], in[2], -in[first].square(),
+                        delta ? in[first + 1].square() : Tensor(), 1, valid, delta,
+                        reads ? in[3] : Tensor()});
   };
   Tensor v = random_tensor({3, length, 3, values}, 3);
   if (mask.defined()) v.masked_fill_(mask.eq(0).unsqueeze(2).unsqueeze(3), std::nan(""));
   std::vector<Tensor> in = {random_tensor({3, length, 1, keys}, 1),
-                            random_tensor({3, length, 1, keys}, 2) / std::sqrt(double(keys)), v,
-                            random_tensor({3, length, 3, decays_of_rows ? keys : 1}, 4)};
+                            random_tensor({3, length, 1, keys}, 2) / std::sqrt(double(keys)), v};
+  // Near the keys, or the state would grow with every position.
+  if (reads) in.push_back(in[1] * (1 - 0.2 * random_tensor(in[1].sizes(), 6).abs()));
+  const size_t activations = in.size();
+  in.push_back(random_tensor({3, length, 3, decays_of_rows ? keys : 1}, 4));
   if (delta) in.push_back(random_tensor({3, length, 3}, 5));
-  return {scan, in, 3, mask};
+  return {scan, in, activations, mask};
 }
 
 Problem gated_problem(int64_t length, int64_t channels, const Tensor& mask) {
@@ -204,11 +212,20 @@ TEST(GpuScans, MatrixScanIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-      for (const bool delta : {false, true}) {
-        expect_results_of_the_cpu(matrix_problem(length, 12, 33, false, delta, mask));
-        expect_results_of_the_cpu(matrix_problem(length, 20, 9, true, delta, mask));
+      for (const Rule rule : {Rule::kNone, Rule::kDelta, Rule::kDeltaWithReads}) {
+        SCOPED_TRACE(static_cast<int>(rule));
+        expect_results_of_the_cpu(matrix_problem(length, 12, 33, false, rule, mask));
+        expect_results_of_the_cpu(matrix_problem(length, 20, 9, true, rule, mask));
       }
     }
+  }
+}
+
+// The widest keys that have kernels, and wider ones, which are composed.
+TEST(GpuScans, MatrixScanTakesReadsOfAnyWidth) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t keys : {512, 516}) {
+    expect_results_of_the_cpu(matrix_problem(9, keys, 3, true, Rule::kDeltaWithReads, {}));
   }
 }
 

@@ -118,7 +118,6 @@ TEST(SimulatedCudaScan, MatrixScanAgreesWithDouble) {
                                  {1, 18, 1, 260, 2},
                                  {2, 20, 4, 6, 7, false, false, 2, false, 2}}) {
     for (const MatrixShape& shape : all_kinds(one)) {
-      if (shape.reads) continue;  // composed on a device
       for (const bool padded : {false, true}) {
         SCOPED_TRACE(text_of(shape, padded));
         run_and_compare(MatrixCase<float>(shape, padded), 4e-6, 1e-5);
@@ -130,14 +129,12 @@ TEST(SimulatedCudaScan, MatrixScanAgreesWithDouble) {
 
 TEST(SimulatedCudaScan, MatrixScanKeepsItsErrorOverALongMemory) {
   for (const MatrixShape& shape : all_kinds({1, 4096, 1, 8, 8})) {
-    if (shape.reads) continue;  // composed on a device
     run_and_compare(MatrixCase<float>(shape, false, 1e-4), 1e-5, 4e-5);
   }
 }
 
 TEST(SimulatedCudaScan, MatrixScanTakesDecaysOfAnySize) {
   for (const MatrixShape& shape : all_kinds({1, 40, 1, 4, 4})) {
-    if (shape.reads) continue;  // composed on a device
     MatrixCase<float> one = case_of_all_decays(shape);
     run_and_compare(one, 4e-6, 1e-5);
     one.log_decay[5] = -std::numeric_limits<float>::infinity();
