@@ -52,7 +52,7 @@ ROWS = {model: TEXT for model in H100} | {
     "s4d, small, Image": ("image", "small", 50, ()), "linear_transformer, small, Image": ("image", "small", 50, ()),
     "transformer, small, Image": ("image", "small", 50, ())} | {
     f"{model}, small, Text": ("text", "small", 32, ("train.precision=bf16",))
-    for model in ("mamba2", "gated_deltanet", "gla", "min_gru")}
+    for model in ("mamba2", "gated_deltanet", "rwkv7", "gla", "min_gru")}
 # Reviews of a batch with their lengths, at most 4,000 bytes: the quantiles of IMDb's training split.
 REVIEWS = ("254,346,440,540,613,644,666,689,714,739,768,800,833,869,912,958,1002,1053,1114,1180,1259,1345,1439,1549,1679,1836,"
            "2008,2237,2513,2917,3508,4000")
@@ -68,7 +68,8 @@ BOUNDS = {"mega": (725, 1, 246, 5.6), "synthesizer": (295, 1, 104, 8.4), "mamba"
           "sparse_transformer": (370, 1, 102, 4.4), "transformer": (190, 1, 58, 4.1), "local": (240, 1, 66, 4.1),
           "linear_transformer": (190, 1, 80, 4.1), "s4d, small, Image": (295, 1, 97, 0.8), "s5": (300, 1, 83, 3.9),
           "chordmixer": (190, 1, 67, 3.2), "sinkhorn": (325, 1, 107, 5.2), "mamba2, small, Text": (305, 1, 338, 0.9),
-          "gated_deltanet, small, Text": (370, 1, 228, 0.7), "gla, small, Text": (215, 1, 119, 0.5),
+          "gated_deltanet, small, Text": (370, 1, 228, 0.7), "rwkv7, small, Text": (1950, 1, 1060, 2.9),
+          "gla, small, Text": (215, 1, 119, 0.5),
           "min_gru, small, Text": (200, 1, 156, 0.7), "reformer": (390, 1, 77, 4.4), "transformer, reviews": (410, 1, 27, 1.7, 4)}
 BOUNDED = ("launches", "to_host", "passes", "peak_gb", "from_host")
 MOST_FROM_HOST = 2  # the batch and its labels

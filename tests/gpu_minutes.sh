@@ -41,14 +41,14 @@ part_operators() {
 }
 part_conformance() {
   [[ $device != cpu ]] || return 0
-  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local long_conv reformer s4d s5 chordmixer mamba2 gated_deltanet gla min_gru" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
+  LRA_GPU_MODELS="mega mamba synthesizer sparse_transformer local long_conv reformer s4d s5 chordmixer mamba2 gated_deltanet rwkv7 gla min_gru" "$root/tests/gpu.sh" "$out/conformance-of-models.log"
 }
 # The models with most to gain by the ledger, and those whose kernels changed.
 part_changed() { bench --models mega,mamba,synthesizer,sparse_transformer,local,long_conv,reformer "${release[@]}"; }
 part_others() {
   bench --models transformer,linear_transformer,performer,longformer,bigbird,linformer,sinkhorn,s4d,s5,lru,chordmixer "${release[@]}"
 }
-part_small() { bench --preset small --models s4d,linear_transformer,transformer,mamba2,gated_deltanet,gla,min_gru "${short[@]}"; }
+part_small() { bench --preset small --models s4d,linear_transformer,transformer,mamba2,gated_deltanet,rwkv7,gla,min_gru "${short[@]}"; }
 part_peers() {
   [[ -n ${LRA_PEERS_PYTHON-} ]] || return 0
   "$root/bench/peers/run" --device "$device" --dtype bf16 --lengths 4096 --windows 5 --window-seconds 0.3 \

@@ -40,7 +40,7 @@ ALLOWED = {
 BUDGETS = {
     "base io records": 7555,
     "data checks tasks": 14435,
-    "kernels ops": 27855,
+    "kernels ops": 27965,
     "layers mixers models": 7695,
     "training": 7330,
     "analysis python": 2785,

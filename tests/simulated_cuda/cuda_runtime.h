@@ -117,6 +117,11 @@ inline int __syncthreads_count(int value) { return lra::simulated::block_count(v
 
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
+inline void sincospif(float x, float* sine, float* cosine) {
+  const double turned = M_PI * x;
+  *sine = static_cast<float>(std::sin(turned));
+  *cosine = static_cast<float>(std::cos(turned));
+}
 inline unsigned __float_as_uint(float x) {
   unsigned bits;
   std::memcpy(&bits, &x, sizeof(bits));

@@ -52,10 +52,11 @@ double bound_of(at::ScalarType type) {
   return is_simulated() ? 1e-5 : 1e-4;
 }
 
-void expect_results_of_the_cpu(const Problem& problem) {
+void expect_results_of_the_cpu(const Problem& problem, const Scan& on_cpu) {
+  const Problem expected = {on_cpu, problem.in, problem.activations, problem.mask};
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     SCOPED_TRACE(testing::Message() << type << " mask " << problem.mask.defined());
-    const auto want = problem.results(at::kCPU, type);
+    const auto want = expected.results(at::kCPU, type);
     const auto got = problem.results(*tested_device(), type);
     const auto again = problem.results(*tested_device(), type);
     ASSERT_EQ(got.size(), want.size());
@@ -66,20 +67,28 @@ void expect_results_of_the_cpu(const Problem& problem) {
   }
 }
 
+void expect_results_of_the_cpu(const Problem& problem) {
+  expect_results_of_the_cpu(problem, problem.scan);
+}
+
 Problem selective_problem(int64_t length, int64_t channels, int64_t groups, int64_t states,
-                          bool reversed, const Tensor& mask) {
+                          bool reversed, bool is_complex, const Tensor& mask,
+                          Tensor (*function)(const SelectiveScanInput&) = selective_scan) {
   const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
-    return selective_scan(
-        {in[0], in[1], -in[4].square(), in[2], in[3], in[5], in[6], in[7], reversed, valid});
+    return function({in[0], in[1], -in[4].square(), in[2], in[3], in[5], in[6], in[7], reversed,
+                     valid, is_complex ? in[8] : Tensor()});
   };
-  return {
-      scan,
-      {random_tensor({3, length, channels}, 1), random_tensor({3, length, channels}, 2),
-       random_tensor({3, length, groups, states}, 3), random_tensor({3, length, groups, states}, 4),
-       random_tensor({states, channels}, 5), random_tensor({channels}, 6) - 1,
-       random_tensor({states, channels}, 7), random_tensor({channels}, 8)},
-      4,
-      mask};
+  const int64_t numbers = is_complex ? 2 * states : states;
+  std::vector<Tensor> in = {random_tensor({3, length, channels}, 1),
+                            random_tensor({3, length, channels}, 2),
+                            random_tensor({3, length, groups, numbers}, 3),
+                            random_tensor({3, length, groups, numbers}, 4),
+                            random_tensor({states, channels}, 5),
+                            random_tensor({channels}, 6) - 1,
+                            random_tensor({numbers, channels}, 7),
+                            random_tensor({channels}, 8)};
+  if (is_complex) in.push_back(3 * random_tensor({states, channels}, 9));
+  return {scan, in, 4, mask};
 }
 
 Problem state_problem(int64_t length, int64_t states, bool bidirectional, const Tensor& mask) {
@@ -92,20 +101,29 @@ Problem state_problem(int64_t length, int64_t states, bool bidirectional, const 
           mask};
 }
 
+enum class Rule { kNone, kDelta, kDeltaWithReads };
+
 // Three heads, which share one key; the last runs from the end. Padding holds NaN.
-Problem matrix_problem(int64_t length, int64_t keys, int64_t values, bool decays_of_rows,
-                       bool delta, const Tensor& mask) {
+Problem matrix_problem(int64_t length, int64_t keys, int64_t values, bool decays_of_rows, Rule rule,
+                       const Tensor& mask,
+                       Tensor (*function)(const MatrixScanInput&) = matrix_scan) {
+  const bool delta = rule != Rule::kNone, reads = rule == Rule::kDeltaWithReads;
   const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
-    return matrix_scan(
-        {in[0], in[1], in[2], -in[3].square(), delta ? in[4].square() : Tensor(), 1, valid, delta});
+    const size_t first = in.size() - (delta ? 2 : 1);  // of decays and beta, behind activations
+    return function({in[0], in[1], in[2], -in[first].square(),
+                     delta ? in[first + 1].square() : Tensor(), 1, valid, delta,
+                     reads ? in[3] : Tensor()});
   };
   Tensor v = random_tensor({3, length, 3, values}, 3);
   if (mask.defined()) v.masked_fill_(mask.eq(0).unsqueeze(2).unsqueeze(3), std::nan(""));
   std::vector<Tensor> in = {random_tensor({3, length, 1, keys}, 1),
-                            random_tensor({3, length, 1, keys}, 2) / std::sqrt(double(keys)), v,
-                            random_tensor({3, length, 3, decays_of_rows ? keys : 1}, 4)};
+                            random_tensor({3, length, 1, keys}, 2) / std::sqrt(double(keys)), v};
+  // Near the keys, or the state would grow with every position.
+  if (reads) in.push_back(in[1] * (1 - 0.2 * random_tensor(in[1].sizes(), 6).abs()));
+  const size_t activations = in.size();
+  in.push_back(random_tensor({3, length, 3, decays_of_rows ? keys : 1}, 4));
   if (delta) in.push_back(random_tensor({3, length, 3}, 5));
-  return {scan, in, 3, mask};
+  return {scan, in, activations, mask};
 }
 
 Problem gated_problem(int64_t length, int64_t channels, const Tensor& mask) {
@@ -184,9 +202,20 @@ TEST(GpuScans, SelectiveScanIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-      expect_results_of_the_cpu(selective_problem(length, 12, 1, 16, true, mask));
-      expect_results_of_the_cpu(selective_problem(length, 70, 2, 5, false, mask));
+      for (const bool is_complex : {false, true}) {
+        SCOPED_TRACE(is_complex);
+        expect_results_of_the_cpu(selective_problem(length, 12, 1, 16, true, is_complex, mask));
+        expect_results_of_the_cpu(selective_problem(length, 70, 2, 5, false, is_complex, mask));
+      }
     }
+  }
+}
+
+// More complex states than kernels take, which is composed.
+TEST(GpuScans, SelectiveScanTakesAnyNumberOfStates) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t states : {256, 258}) {
+    expect_results_of_the_cpu(selective_problem(9, 3, 1, states, false, true, {}));
   }
 }
 
@@ -204,11 +233,35 @@ TEST(GpuScans, MatrixScanIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-      for (const bool delta : {false, true}) {
-        expect_results_of_the_cpu(matrix_problem(length, 12, 33, false, delta, mask));
-        expect_results_of_the_cpu(matrix_problem(length, 20, 9, true, delta, mask));
+      for (const Rule rule : {Rule::kNone, Rule::kDelta, Rule::kDeltaWithReads}) {
+        SCOPED_TRACE(static_cast<int>(rule));
+        expect_results_of_the_cpu(matrix_problem(length, 12, 33, false, rule, mask));
+        expect_results_of_the_cpu(matrix_problem(length, 20, 9, true, rule, mask));
       }
     }
+  }
+}
+
+// The widest keys that have kernels, and wider ones, which are composed.
+TEST(GpuScans, MatrixScanTakesReadsOfAnyWidth) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t keys : {512, 516}) {
+    expect_results_of_the_cpu(matrix_problem(9, keys, 3, true, Rule::kDeltaWithReads, {}));
+  }
+}
+
+// By another way to compute than that of the CPU.
+TEST(GpuScans, AreTheirComposedVersions) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const Tensor& mask : {Tensor(), first_ones(37)}) {
+    const auto matrix = [&](auto* function) {
+      return matrix_problem(37, 20, 9, true, Rule::kDeltaWithReads, mask, function);
+    };
+    expect_results_of_the_cpu(matrix(matrix_scan), matrix(composed_matrix_scan).scan);
+    const auto selective = [&](auto* function) {
+      return selective_problem(37, 70, 2, 5, true, true, mask, function);
+    };
+    expect_results_of_the_cpu(selective(selective_scan), selective(composed_selective_scan).scan);
   }
 }
 

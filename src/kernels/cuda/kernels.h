@@ -168,9 +168,10 @@ void scan_correlations(int64_t batch, int64_t numbers, const float* x, const flo
 void scan_gradients(const ScanParameters& p, int64_t length, int64_t size, const float* lags,
                     float* grads, Stream stream);
 
-// kernels/scan/selective_scan.h. The scratch holds selective_scan_scratch(problem) floats,
-// overwritten: the states before every 16th position (every 8th of more than 128 states, every
-// second of more than 256) and shares of gradients.
+// kernels/scan/selective_scan.h, for up to 256 complex states or 1,024 others. The scratch holds
+// selective_scan_scratch(problem) floats, overwritten: the states before every 16th position (every
+// 8th of more than 128 states, every second of more than 256, twice as many of complex ones) and
+// shares of gradients.
 template <typename T>
 void selective_scan_forward(const SelectiveScan<T>& p, T* y, Stream stream);
 template <typename T>
@@ -186,7 +187,7 @@ int64_t state_scan_scratch(const StateScan<T>& p);
 template <typename T>
 void state_scan_backward(const StateScanBackward<T>& p, float* scratch, Stream stream);
 
-// kernels/scan/matrix_scan.h, for K and V up to 1,024. The scratch holds
+// kernels/scan/matrix_scan.h, for K and V up to 1,024, or K up to 512 with r. The scratch holds
 // matrix_scan_scratch(problem) floats, overwritten. Error against fp64
 // (tests/simulated_cuda/scan_test.cpp): 4e-6 of the largest |o|, 1e-5 of the largest number of each
 // gradient; the gradients of decays are sums over time, whose rounding errors, of the size of the

@@ -4,16 +4,16 @@
 // is kept; the backward pass walks four times, with S~ the decayed state and dS the gradient of a
 // state:
 //
-//   forward with S^T, only for the delta rule: e = v - S~^T k, so that u = beta e;
+//   forward with S^T, only for the delta rule: e = v - S~^T r, so that u = beta e;
 //   back with dS^T: the gradients du = dS^T k of u, and dv = beta du;
-//   forward with S: dq = S do, and w = S~ dv;
-//   back with dS: dk = dS u - w.
+//   forward with S: dq = S do, and w = S~ dv, so that dr = -w;
+//   back with dS: dk = dS u, and dr is added to it if r is k.
 //
-// The last of these also has the gradient r of a log decay, without S and dS at the same place: r_t
-// is the sum over V of S~_t and dS~_t = dS_t - k_t dv_t^T (w and dv in it only with the delta
+// The last of these also has the gradient g of a log decay, without S and dS at the same place: g_t
+// is the sum over V of S~_t and dS~_t = dS_t - r_t dv_t^T (w and dv in it only with the delta
 // rule), and since S_t = S~_t + k_t u_t^T and dS_t = a_{t+1} dS~_{t+1} + q_t do_t^T,
 //
-//   r_t = r_{t+1} + q_t dq_t - k_t (dS_t u_t + w_t),
+//   g_t = g_{t+1} + q_t dq_t - r_t w_t - k_t (dS_t u_t),
 //
 // a sum over time that carries its rounding errors along.
 #include "kernels/cuda/kernels.h"
@@ -25,10 +25,10 @@ namespace {
 
 constexpr int kTile = 16;  // positions that are read at a time
 
-// The walks of a backward pass hand these on: e and du [batch, length, heads, V]; w and r [batch,
-// length, heads, K], where r holds q dq - k w before the last walk.
+// The walks of a backward pass hand these on: e and du [batch, length, heads, V]; w and g [batch,
+// length, heads, K], where g holds q dq - r w before the last walk. There is no w with reads.
 struct MatrixScratch {
-  float *e = nullptr, *du = nullptr, *w = nullptr, *r = nullptr;
+  float *e = nullptr, *du = nullptr, *w = nullptr, *g = nullptr;
 };
 
 // The lanes of a row in a walk: N numbers of it in each, in groups of four side by side.
@@ -111,6 +111,9 @@ struct MatrixWalk {
   __device__ float k(const MatrixScanRows& rows, int64_t t, int64_t n) const {
     return static_cast<float>(p.k[rows.at_key(t, p.k_row) + n]);
   }
+  __device__ float r(const MatrixScanRows& rows, int64_t t, int64_t n) const {
+    return static_cast<float>(p.r[rows.at_key(t, p.r_row) + n]);
+  }
   __device__ float v(const MatrixScanRows& rows, int64_t t, int64_t n) const {
     return static_cast<float>(p.v[rows.at_value(t, p.v_row) + n]);
   }
@@ -133,19 +136,22 @@ struct MatrixWalk {
 
 // A walk says which numbers of a position lanes share (vectors) and a row has for itself (scalars),
 // what a step does with them, and where its results go. Here the rows are those of S^T.
-template <typename T>
+template <typename T, bool kReads>
 struct WalkOfValues : MatrixWalk<T> {
+  // The vectors: decays, k, reads if they are not k, q.
+  static constexpr int kRead = kReads ? 2 : 1, kQuery = kRead + 1;
+
   __host__ __device__ int64_t height() const { return this->p.values; }
   __host__ __device__ int64_t width() const { return this->p.keys; }
   __device__ float vector(const MatrixScanRows& rows, int which, int64_t t, int64_t n) const {
-    return which == 0   ? this->decay(rows, t, n)
-           : which == 1 ? this->k(rows, t, n)
-                        : this->q(rows, t, n);
+    if (which == 0) return this->decay(rows, t, n);
+    if (which == 1) return this->k(rows, t, n);
+    return which == kQuery ? this->q(rows, t, n) : this->r(rows, t, n);
   }
 };
 
 // Here they are those of S.
-template <typename T, bool kDelta>
+template <typename T, bool kDelta, bool kReads>
 struct WalkOfKeys : MatrixWalk<T> {
   static constexpr int kVectors = kDelta ? 3 : 2;
 
@@ -160,14 +166,17 @@ struct WalkOfKeys : MatrixWalk<T> {
     if (which == 0) return this->decay(rows, t, n);
     if (which == 1) return this->q(rows, t, n);
     if (which == 2) return this->k(rows, t, n);
-    return (which == 3 ? this->scratch.r : this->scratch.w)[rows.at(t, this->p.keys) + n];
+    if (kReads && which == 3) return this->r(rows, t, n);
+    return (kDelta && which == 3 ? this->scratch.w : this->scratch.g)[rows.at(t, this->p.keys) + n];
   }
 };
 
 // Forward with S^T: o, or with `kError` e.
-template <typename T, bool kError>
-struct ForwardWalk : WalkOfValues<T> {
-  static constexpr int kVectors = kError ? 2 : 3, kScalars = 2, kResults = 1;
+template <typename T, bool kReads, bool kError>
+struct ForwardWalk : WalkOfValues<T, kReads> {
+  using Base = WalkOfValues<T, kReads>;
+  static constexpr int kVectors = kError ? Base::kQuery : Base::kQuery + 1;
+  static constexpr int kScalars = 2, kResults = 1;
   static constexpr bool kBack = false;
 
   __device__ float scalar(const MatrixScanRows& rows, int which, int64_t t, int64_t n) const {
@@ -175,18 +184,19 @@ struct ForwardWalk : WalkOfValues<T> {
   }
   template <int N>
   __device__ void step(const RowLanes<N>& lanes, RowState<N>& state, int step) const {
-    float decay[N], k[N];
+    float decay[N], k[N], read[N];
     lanes.load(decay, 0, step);
     lanes.load(k, 1, step);
+    lanes.load(read, Base::kRead, step);
     state.scale(decay);
     float e = lanes.scalar(0, step);
-    if (this->p.delta) e -= lanes.dot(state.m, k);
+    if (this->p.delta) e -= lanes.dot(state.m, read);
     state.add(lanes.scalar(1, step) * e, k);
     if constexpr (kError) {
       lanes.write(0, step, e);
     } else {
       float q[N];
-      lanes.load(q, 2, step);
+      lanes.load(q, Base::kQuery, step);
       lanes.write(0, step, lanes.dot(state.m, q));
     }
   }
@@ -201,9 +211,10 @@ struct ForwardWalk : WalkOfValues<T> {
 };
 
 // Back with dS^T: du and dv.
-template <typename T>
-struct ValuesWalk : WalkOfValues<T> {
-  static constexpr int kVectors = 3, kScalars = 2, kResults = 2;
+template <typename T, bool kReads>
+struct ValuesWalk : WalkOfValues<T, kReads> {
+  using Base = WalkOfValues<T, kReads>;
+  static constexpr int kVectors = Base::kQuery + 1, kScalars = 2, kResults = 2;
   static constexpr bool kBack = true;
 
   __device__ float scalar(const MatrixScanRows& rows, int which, int64_t t, int64_t n) const {
@@ -211,15 +222,16 @@ struct ValuesWalk : WalkOfValues<T> {
   }
   template <int N>
   __device__ void step(const RowLanes<N>& lanes, RowState<N>& state, int step) const {
-    float decay[N], k[N], q[N];
+    float decay[N], k[N], read[N], q[N];
     lanes.load(decay, 0, step);
     lanes.load(k, 1, step);
-    lanes.load(q, 2, step);
+    lanes.load(read, Base::kRead, step);
+    lanes.load(q, Base::kQuery, step);
     state.add(lanes.scalar(0, step), q);
     const float du = lanes.dot(state.m, k), dv = lanes.scalar(1, step) * du;
     lanes.write(0, step, du);
     lanes.write(1, step, dv);
-    if (this->p.delta) state.add(-dv, k);
+    if (this->p.delta) state.add(-dv, read);
     state.scale(decay);
   }
   __device__ void store(const MatrixScanRows& rows, int which, int64_t t, int64_t n,
@@ -233,10 +245,10 @@ struct ValuesWalk : WalkOfValues<T> {
   }
 };
 
-// Forward with S: dq, q dq - k w, and with the delta rule w.
-template <typename T, bool kDelta>
-struct QueriesWalk : WalkOfKeys<T, kDelta> {
-  static constexpr int kScalars = 3, kResults = kDelta ? 3 : 2;
+// Forward with S: dq, q dq - r w, and with the delta rule w.
+template <typename T, bool kDelta, bool kReads>
+struct QueriesWalk : WalkOfKeys<T, kDelta, kReads> {
+  static constexpr int kScalars = kReads ? 4 : 3, kResults = kDelta ? 3 : 2;
   static constexpr bool kBack = false;
 
   template <int N>
@@ -246,33 +258,37 @@ struct QueriesWalk : WalkOfKeys<T, kDelta> {
     lanes.load(grad, 1, step);
     state.scale(lanes.scalar(0, step));
     const float k = lanes.scalar(2, step);
-    float kw = 0;
+    float rw = 0;
     if constexpr (kDelta) {
       float dv[N];
       lanes.load(dv, 2, step);
       const float w = lanes.dot(state.m, dv);
       lanes.write(2, step, w);
-      kw = k * w;
+      rw = (kReads ? lanes.scalar(3, step) : k) * w;
     }
     state.add(k, u);
     const float dq = lanes.dot(state.m, grad);
     lanes.write(0, step, dq);
-    lanes.write(1, step, lanes.scalar(1, step) * dq - kw);
+    lanes.write(1, step, lanes.scalar(1, step) * dq - rw);
   }
   __device__ void store(const MatrixScanRows& rows, int which, int64_t t, int64_t n,
                         float x) const {
     const int64_t at = rows.at(t, this->p.keys) + n;
     if (which == 0) {
       this->to.grad_q[at] = T(x);
+    } else if (which == 1) {
+      this->scratch.g[at] = x;
+    } else if constexpr (kReads) {
+      this->to.grad_r[at] = T(-x);
     } else {
-      (which == 1 ? this->scratch.r : this->scratch.w)[at] = x;
+      this->scratch.w[at] = x;
     }
   }
 };
 
-// Back with dS: dk and r, which takes the place of what the walk before left there.
-template <typename T, bool kDelta>
-struct KeysWalk : WalkOfKeys<T, kDelta> {
+// Back with dS: dk and g, which takes the place of what the walk before left there.
+template <typename T, bool kDelta, bool kReads>
+struct KeysWalk : WalkOfKeys<T, kDelta, kReads> {
   static constexpr int kScalars = kDelta ? 5 : 4, kResults = 2;
   static constexpr bool kBack = true;
 
@@ -283,15 +299,13 @@ struct KeysWalk : WalkOfKeys<T, kDelta> {
     lanes.load(grad, 1, step);
     state.add(lanes.scalar(1, step), grad);
     const float of_u = lanes.dot(state.m, u), k = lanes.scalar(2, step);
-    state.add_to_sum(lanes.scalar(3, step) - k * of_u);
+    state.add_to_sum(lanes.scalar(kScalars - 1, step) - k * of_u);
     lanes.write(1, step, state.sum);
+    lanes.write(0, step, kDelta && !kReads ? of_u - lanes.scalar(3, step) : of_u);
     if constexpr (kDelta) {
       float dv[N];
       lanes.load(dv, 2, step);
-      lanes.write(0, step, of_u - lanes.scalar(4, step));
-      state.add(-k, dv);
-    } else {
-      lanes.write(0, step, of_u);
+      state.add(kReads ? -lanes.scalar(3, step) : -k, dv);
     }
     state.scale(lanes.scalar(0, step));
   }
@@ -301,7 +315,7 @@ struct KeysWalk : WalkOfKeys<T, kDelta> {
     if (which == 0) {
       this->to.grad_k[at] = T(x);
     } else {
-      this->scratch.r[at] = x;
+      this->scratch.g[at] = x;
     }
   }
 };
@@ -381,15 +395,20 @@ __global__ void walk_kernel(Walk walk, int lanes) {
 
 template <typename Walk>
 void launch_walk(const Walk& walk, Stream stream) {
-  with_lanes<4, 8, 16, 32>(walk.width(), 8, [&](auto n, int lanes) {
+  const auto launch_with = [&](auto n, int lanes) {
     const int rows = kScanThreads / lanes;
     const int numbers = Walk::kVectors * n * lanes + (Walk::kScalars + Walk::kResults) * rows;
     launch(walk_kernel<Walk, n>, walk.p.batch * walk.p.heads * parts_of(walk.height(), rows),
            kScanThreads, sizeof(float) * static_cast<size_t>(kTile * numbers), stream, walk, lanes);
-  });
+  };
+  if constexpr (Walk::kVectors > 3) {  // wider ones would not fit into shared memory
+    with_lanes<4, 8, 16>(walk.width(), 8, launch_with);
+  } else {
+    with_lanes<4, 8, 16, 32>(walk.width(), 8, launch_with);
+  }
 }
 
-// The gradients of numbers of a head: of beta the sums of du e, of a log decay those of r.
+// The gradients of numbers of a head: of beta the sums of du e, of a log decay those of g.
 template <typename T>
 __global__ void head_sums_kernel(MatrixWalk<T> walk, bool of_beta) {
   const MatrixScan<T>& p = walk.p;
@@ -403,7 +422,7 @@ __global__ void head_sums_kernel(MatrixWalk<T> walk, bool of_beta) {
   for (int64_t n = threadIdx.x % 32; is_read && n < width; n += 32) {
     const int64_t at = row * width + n;
     if (!of_beta) {
-      sum += walk.scratch.r[at];
+      sum += walk.scratch.g[at];
     } else if (p.delta) {
       sum = fmaf(walk.scratch.du[at], walk.scratch.e[at], sum);
     } else {
@@ -423,11 +442,24 @@ void launch_head_sums(const MatrixWalk<T>& walk, bool of_beta, Stream stream) {
          of_beta);
 }
 
+template <bool kDelta, bool kReads, typename T>
+void launch_walks_back(const MatrixWalk<T>& walk, Stream stream) {
+  if constexpr (kDelta) launch_walk(ForwardWalk<T, kReads, true>{{walk}}, stream);
+  launch_walk(ValuesWalk<T, kReads>{{walk}}, stream);
+  launch_walk(QueriesWalk<T, kDelta, kReads>{{walk}}, stream);
+  launch_walk(KeysWalk<T, kDelta, kReads>{{walk}}, stream);
+}
+
 }  // namespace
 
 template <typename T>
 void matrix_scan_forward(const MatrixScan<T>& p, T* o, Stream stream) {
-  launch_walk(ForwardWalk<T, false>{{{.p = p, .o = o}}}, stream);
+  const MatrixWalk<T> walk = {.p = p, .o = o};
+  if (p.r != nullptr) {
+    launch_walk(ForwardWalk<T, true, false>{{walk}}, stream);
+  } else {
+    launch_walk(ForwardWalk<T, false, false>{{walk}}, stream);
+  }
 }
 
 template <typename T>
@@ -447,16 +479,13 @@ void matrix_scan_backward(const MatrixScanBackward<T>& problem, float* scratch, 
       .scratch = {.e = scratch,
                   .du = scratch + rows * p.values,
                   .w = w,
-                  .r = decays_of_rows ? problem.grad_log_decay : w + rows * p.keys}};
-  if (p.delta) {
-    launch_walk(ForwardWalk<T, true>{{walk}}, stream);
-    launch_walk(ValuesWalk<T>{{walk}}, stream);
-    launch_walk(QueriesWalk<T, true>{{walk}}, stream);
-    launch_walk(KeysWalk<T, true>{{walk}}, stream);
+                  .g = decays_of_rows ? problem.grad_log_decay : w + rows * p.keys}};
+  if (!p.delta) {
+    launch_walks_back<false, false>(walk, stream);
+  } else if (p.r == nullptr) {
+    launch_walks_back<true, false>(walk, stream);
   } else {
-    launch_walk(ValuesWalk<T>{{walk}}, stream);
-    launch_walk(QueriesWalk<T, false>{{walk}}, stream);
-    launch_walk(KeysWalk<T, false>{{walk}}, stream);
+    launch_walks_back<true, true>(walk, stream);
   }
   if (!decays_of_rows) launch_head_sums(walk, /*of_beta=*/false, stream);
   if (p.beta != nullptr) launch_head_sums(walk, /*of_beta=*/true, stream);

@@ -7,10 +7,11 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-// Kernels take keys and values up to a width, and the delta rule without reads of its own.
-constexpr int64_t kMostWidth = 1024;
+// Kernels take keys and values up to a width.
+constexpr int64_t kMostWidth = 1024, kMostKeysWithReads = 512;
 bool is_composed(const MatrixScanInput& in) {
-  return in.reads_BLGK.defined() || std::max(in.q_BLGK.size(3), in.v_BLHV.size(3)) > kMostWidth;
+  const int64_t keys = in.q_BLGK.size(3), values = in.v_BLHV.size(3);
+  return keys > (in.reads_BLGK.defined() ? kMostKeysWithReads : kMostWidth) || values > kMostWidth;
 }
 
 Tensor forward(const MatrixScanInput& input) {

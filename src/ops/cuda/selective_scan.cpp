@@ -8,13 +8,17 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
+constexpr int64_t kMostComplexStates = 256;  // that kernels take
+bool is_composed(const SelectiveScanInput& in) {
+  return in.frequency_ND.defined() && in.a_ND.size(0) > kMostComplexStates;
+}
+
 Tensor forward(const SelectiveScanInput& input) {
   const OnDeviceOf device(input.x_BLD,
                           {input.dt_BLD, input.a_ND, input.b_BLGN, input.c_BLGN, input.dt_bias_D,
                            input.bias_ND, input.skip_D, input.mask_BL, input.frequency_ND});
-  // Kernels have real states.
-  if (input.frequency_ND.defined()) return composed_selective_scan(input);
   const SelectiveScanArguments in(input);
+  if (is_composed(input)) return composed_selective_scan(input);
   const Tensor y = at::empty_like(in.x);
   with_device_type(y, "lra::selective_scan", [&]<typename T>(T) {
     cuda::selective_scan_forward<T>(in.problem<T>(), mutable_data<T>(y), device.stream());
@@ -43,8 +47,8 @@ SelectiveScanGradients backward(const Tensor& grad, const SelectiveScanInput& in
   const OnDeviceOf device(
       input.x_BLD, {grad, input.dt_BLD, input.a_ND, input.b_BLGN, input.c_BLGN, input.dt_bias_D,
                     input.bias_ND, input.skip_D, input.mask_BL, input.frequency_ND});
-  if (input.frequency_ND.defined()) return composed_backward_of(grad, input);
   const SelectiveScanArguments in(input);
+  if (is_composed(input)) return composed_backward_of(grad, input);
   const SelectiveScanResults results(in, grad);
   with_device_type(in.x, "lra::selective_scan", [&]<typename T>(T) {
     const auto problem = results.problem<T>();
