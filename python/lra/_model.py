@@ -169,7 +169,7 @@ class Model(torch.nn.Module):
         task, settings = self.record["task"], self.record["config"]["task"]
         if task == "listops":
             return data.listops_ids(text if isinstance(text, str) else text.decode())
-        if task not in data.BYTE_TASKS and settings.get("input") != "text":
+        if task not in data._BYTE_TASKS and settings.get("input") != "text":
             raise Error(f"{task} does not read texts; expected arrays of token ids")
         raw = text.encode() if isinstance(text, str) else text
         return np.frombuffer(raw, np.uint8).astype(np.int64) + 1

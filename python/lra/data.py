@@ -9,7 +9,6 @@ No torch is needed; `tensors=True` gives torch tensors instead of arrays.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import mmap
 import os
@@ -28,7 +27,7 @@ from ._program import Error
 _MAGIC = b"LRASHARD"
 _HEADER_BYTES = 64
 _TRIM_MULTIPLE = 32
-BYTE_TASKS = ("text", "retrieval")
+_BYTE_TASKS = ("text", "retrieval")
 _LISTOPS = ["?", "[MIN", "[MAX", "[MED", "[SM", "]", *"0123456789", "?", "[FIRST", "[LAST"]
 
 
@@ -50,21 +49,21 @@ class Task:
     channels: int = 0
 
 
-TASKS: dict[str, Task]  # by name, but users' own data; with the sizes of the presets
-
-
-@functools.cache
-def _tasks() -> dict[str, Task]:
-    rows = json.loads(_program.run(["list", "tasks", "--json"]))["tasks"]
-    sizes = ("name", "length", "vocabulary", "classes", "towers", "padded")
-    return {row["name"]: Task(*(row[size] for size in sizes))
-            for row in rows if row["name"].partition(":")[0] != "custom"}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "TASKS":
-        return _tasks()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+TASKS = {
+    task.name: task
+    for task in (
+        Task("listops", 2000, 17, 10),
+        Task("text", 1000, 257, 2),
+        Task("retrieval", 4000, 257, 2, towers=2),
+        Task("image", 1024, 256, 10, padded=False),
+        Task("pathfinder", 32**2, 256, 2, padded=False),
+        Task("pathfinder64", 64**2, 256, 2, padded=False),
+        Task("pathx", 128**2, 256, 2, padded=False),
+        Task("pathfinder256", 256**2, 256, 2, padded=False),
+        Task("recall", 64, 8193, 4096),
+        Task("state", 64, 7, 6),
+    )
+}
 
 
 def _task_of(manifest: dict[str, Any]) -> Task:
@@ -79,8 +78,8 @@ def _task_of(manifest: dict[str, Any]) -> Task:
     if name == "state":
         elements = {"parity": 2, "s3": 6, "z60": 60, "s5": 120}[stated["group"]]
         return Task(name, int(stated["length"]), elements + 1, elements)
-    if "longest" not in stated:
-        return _tasks()[name]
+    if name in TASKS:
+        return TASKS[name]
     length, shortest = int(stated["longest"]), int(stated["shortest"])
     return Task(
         name, length, int(stated["vocabulary"]), int(stated["classes"]),
@@ -326,7 +325,7 @@ class Split:
         if own_input is None and not self.task.padded:
             side = int(views[0].size ** 0.5)
             return views[0].reshape(side, side).copy()
-        if own_input != "text" and self.task.name not in BYTE_TASKS:
+        if own_input != "text" and self.task.name not in _BYTE_TASKS:
             arrays = tuple(view.copy() for view in views)
             return arrays[0] if len(arrays) == 1 else arrays
         texts = tuple(view.tobytes().decode("utf-8", errors="replace") for view in views)
@@ -484,8 +483,8 @@ def load(
     Error.
     """
     name, _, data = task.partition(":")
-    if name != "custom" and task not in _tasks():
-        raise Error(f"unknown task {task!r}; known: {', '.join(_tasks())}, custom:NAME")
+    if task not in TASKS and name != "custom":
+        raise Error(f"unknown task {task!r}; known: {', '.join(TASKS)}, custom:NAME")
     folder = None if verify else _prepared_folder(data or task, data_root(root))
     folder = folder or Path(prepare(task, root)["folder"])
     found = Split(folder, split, length=length, stored=_stored_split(task, split, validation))

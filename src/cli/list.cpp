@@ -29,15 +29,9 @@ Json sizes_of(const ConfigTable& settings) {
 Json task_row(const tasks::TaskSpec& spec, const std::string& name, const ConfigTable& settings,
               const Json& sizes) {
   const TaskShape shape = spec.make(settings)->shape();
-  return {{"name", name},
-          {"title", spec.title},
-          {"length", shape.length},
-          {"classes", shape.num_classes},
-          {"vocabulary", shape.vocabulary},
-          {"towers", shape.num_towers},
-          {"padded", shape.has_padding},
-          {"examples", sizes},
-          {"summary", spec.summary},
+  return {{"name", name},           {"title", spec.title},
+          {"length", shape.length}, {"classes", shape.num_classes},
+          {"examples", sizes},      {"summary", spec.summary},
           {"paper", spec.paper}};
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-// Kernels take keys and values up to a width.
-constexpr int64_t kMostWidth = 1024, kMostKeysWithReads = 512;
+// Kernels take keys and values up to a width; with reads, what every device has shared memory for.
+constexpr int64_t kMostWidth = 1024, kMostKeysWithReads = 256;
 bool is_composed(const MatrixScanInput& in) {
   const int64_t keys = in.q_BLGK.size(3), values = in.v_BLHV.size(3);
   return keys > (in.reads_BLGK.defined() ? kMostKeysWithReads : kMostWidth) || values > kMostWidth;
