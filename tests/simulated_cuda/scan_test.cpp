@@ -131,6 +131,7 @@ TEST(SimulatedCudaScan, MatrixScanAgreesWithDouble) {
                                  {1, 18, 1, 260, 2},
                                  {2, 20, 4, 6, 7, false, false, 2, false, 2}}) {
     for (const MatrixShape& shape : all_kinds(one)) {
+      if (shape.reads && shape.keys > 256) continue;  // has no kernel
       for (const bool padded : {false, true}) {
         SCOPED_TRACE(text_of(shape, padded));
         run_and_compare(MatrixCase<float>(shape, padded), 4e-6, 1e-5);

@@ -187,7 +187,7 @@ int64_t state_scan_scratch(const StateScan<T>& p);
 template <typename T>
 void state_scan_backward(const StateScanBackward<T>& p, float* scratch, Stream stream);
 
-// kernels/scan/matrix_scan.h, for K and V up to 1,024, or K up to 512 with r. The scratch holds
+// kernels/scan/matrix_scan.h, for K and V up to 1,024, or K up to 256 with r. The scratch holds
 // matrix_scan_scratch(problem) floats, overwritten. Error against fp64
 // (tests/simulated_cuda/scan_test.cpp): 4e-6 of the largest |o|, 1e-5 of the largest number of each
 // gradient; the gradients of decays are sums over time, whose rounding errors, of the size of the

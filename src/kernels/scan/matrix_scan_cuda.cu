@@ -401,8 +401,8 @@ void launch_walk(const Walk& walk, Stream stream) {
     launch(walk_kernel<Walk, n>, walk.p.batch * walk.p.heads * parts_of(walk.height(), rows),
            kScanThreads, sizeof(float) * static_cast<size_t>(kTile * numbers), stream, walk, lanes);
   };
-  if constexpr (Walk::kVectors > 3) {  // wider ones would not fit into shared memory
-    with_lanes<4, 8, 16>(walk.width(), 8, launch_with);
+  if constexpr (Walk::kVectors > 3) {  // with reads, up to 256 keys
+    with_lanes<4, 8>(walk.width(), 8, launch_with);
   } else {
     with_lanes<4, 8, 16, 32>(walk.width(), 8, launch_with);
   }
