@@ -1,8 +1,8 @@
 // The selective scan of kernels/scan/selective_scan.h on a CUDA device. Some lanes of a warp share
 // a channel of an example, with M of its states each, and walk along the sequence; every step ends
 // in a sum over these lanes. The backward pass walks forward first and keeps the states before each
-// chunk, of 64 / (P M) positions; then it goes back chunk by chunk, computes the states in it again and
-// keeps them in shared memory.
+// chunk, of 64 / (P M) positions; then it goes back chunk by chunk, computes the states in it again
+// and keeps them in shared memory.
 //
 // The gradients of b and c are sums over channels: those of a block are added there, and the blocks
 // in their order. Those of parameters are sums over time, chunk by chunk, and then over examples.
